@@ -1,0 +1,56 @@
+# The developer commands of calibrant. `make` alone lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# -qq prints errors only; the first installation is announced by the recipes below.
+PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
+# Extra arguments for pytest: make test ARGS='-m "not slow"'
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test format bench clean
+
+help: ## list these commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+setup: $(VENV)/.installed ## create .venv and install the pinned packages
+
+demo: $(VENV)/.installed ## fit, score and draw a first model; figures land in demo/
+	$(BIN)/calibrant demo --out demo
+
+test: $(VENV)/.installed-test ## formatting, lint, types, then the tests with coverage
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest --cov $(ARGS)
+
+format: $(VENV)/.installed-test ## rewrite the sources in the common format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.installed-test ## run every script of benchmarks/ and print its table
+	@for script in benchmarks/[!_]*.py; do \
+		echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
+	done
+
+clean: ## remove the environment, caches and everything generated
+	rm -rf $(VENV) demo build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps are touched only after a successful installation: an interrupted one is repeated, a
+# finished one costs nothing until pyproject.toml or constraints.txt change.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "calibrant needs Python 3.11 or newer, but $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
+			"Choose another one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing calibrant with the pinned packages (torch among them: this takes minutes, once)"
+	@$(PIP_INSTALL) -e .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	@echo "Installing the test extras"
+	@$(PIP_INSTALL) -e '.[test]'
+	@touch $@

@@ -1,0 +1,72 @@
+"""The application: its commands, its version and what becomes of errors.
+
+Commands import what they need when they run, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from calibrant.cli._output import report_error
+from calibrant.cli.demo import demo
+from calibrant.cli.evaluate import evaluate
+from calibrant.cli.fit import fit
+from calibrant.cli.predict import predict
+from calibrant.errors import CalibrantError
+
+
+class _Commands(TyperGroup):
+    """Turns errors of our family and of the file system into one sentence and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except CalibrantError as error:
+            report_error(str(error))
+            raise typer.Exit(2) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # the reader of our output has left: typer's business
+                raise
+            report_error(f"{error.filename or 'The file system'}: {error.strerror or error}.")
+            raise typer.Exit(2) from error
+        except KeyboardInterrupt as error:
+            report_error("nothing was written.", title="Interrupted")
+            raise typer.Exit(130) from error
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",  # paragraphs are wrapped anew, whatever their line breaks here
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from calibrant import __version__
+
+        typer.echo(f"calibrant {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _describe(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Calibrated probabilistic regression: intervals that cover what they promise."""
+
+
+for _command in (fit, predict, evaluate, demo):
+    app.command()(_command)

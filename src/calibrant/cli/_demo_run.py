@@ -1,0 +1,71 @@
+"""The models that the demo compares, fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from calibrant.datasets import Dataset, load
+from calibrant.distributions import Distribution, Mixture
+from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor, NetworkRegressor
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from calibrant.cli._output import Voice
+
+TRUTH = "truth (best possible)"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Fitted models and what they say about the test rows.
+
+    Attributes
+    ----------
+    data : Dataset
+    train_rows : int
+    X : DataFrame of n test rows
+    y : array of shape (n,)
+    models : dict of name to fitted model
+    forecasts : dict of name to Distribution of n rows, the truth last
+    """
+
+    data: Dataset
+    train_rows: int
+    X: pd.DataFrame
+    y: NDArray[np.float64]
+    models: dict[str, NetworkRegressor]
+    forecasts: dict[str, Distribution]
+
+
+def run_methods(*, quick: bool, seed: int, voice: Voice) -> Run:
+    """Fit both methods to four fifths of the data and predict the rest."""
+    # The networks are small: a second thread saves nothing, and waits if the core is busy.
+    torch.set_num_threads(1)
+    data = load("skewed", n=2000 if quick else 4000, random_state=seed)
+    order = np.random.default_rng(seed).permutation(len(data.frame))
+    cut = int(0.8 * len(order))
+    train, test = order[:cut], order[cut:]
+    common: dict[str, Any] = {"random_state": seed, "verbose": voice.shows_progress}
+    if quick:
+        common["epochs"] = 30
+    matching: dict[str, Any] = {"matching_epochs": 20} if quick else {}
+    models: dict[str, NetworkRegressor] = {
+        "HeteroscedasticRegressor": HeteroscedasticRegressor(**common),
+        "MMDRegressor": MMDRegressor(**common, **matching),
+    }
+    X, y = data.X, data.y
+    forecasts: dict[str, Distribution] = {}
+    with voice.hears_warnings():
+        for name, model in models.items():
+            voice.say(f"{name} on {cut:,} rows")
+            model.fit(X.iloc[train], y[train])
+            forecasts[name] = model.predict_dist(X.iloc[test])
+    assert data.truth is not None, "a synthetic set knows its truth"
+    forecasts[TRUTH] = Mixture(**data.truth)[test]
+    return Run(data, cut, X.iloc[test], y[test], models, forecasts)

@@ -1,0 +1,42 @@
+"""A saved model and the rows of a file that it is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from calibrant.cli._columns import select_inputs
+from calibrant.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calibrant.estimators import NetworkRegressor
+
+
+def categorical_columns(model: NetworkRegressor) -> list[str]:
+    """Columns that were categorical when the model was fitted."""
+    return [] if model.encoder_ is None else list(model.encoder_.categories_)
+
+
+def model_inputs(
+    model: NetworkRegressor, frame: pd.DataFrame, path: Path, *, without: Collection[str] = ()
+) -> Any:
+    """Columns that the model was fitted on; others are ignored.
+
+    Parameters
+    ----------
+    without : collection of str
+        Columns that are no inputs, for a model that was fitted on columns without names.
+    """
+    if hasattr(model, "feature_names_in_"):
+        names = [str(name) for name in model.feature_names_in_]
+        return select_inputs(frame, names, categorical_columns(model), path)
+    inputs = frame.drop(columns=list(without))
+    if len(inputs.columns) != model.n_features_in_:
+        raise DataError(
+            f"The model was fitted on {model.n_features_in_} columns without names, but {path} "
+            f"has {len(inputs.columns)} columns of inputs."
+        )
+    return inputs.to_numpy()

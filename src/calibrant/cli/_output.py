@@ -1,0 +1,89 @@
+"""What is said to people: on standard error, so that standard output carries data only."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from calibrant.errors import CalibrantWarning
+
+console = Console(stderr=True, highlight=False)
+
+
+def report_error(sentence: str, *, title: str = "Error") -> None:
+    """Print one sentence about what went wrong."""
+    _say(Text.assemble((f"{title}: ", "bold red"), " ".join(sentence.split())))
+
+
+class Voice:
+    """Notes to the user, unless asked to be quiet.
+
+    Parameters
+    ----------
+    quiet : bool
+        Say nothing and show no progress.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether somebody watches: a bar in a log file is noise."""
+        return console.is_terminal and not self._quiet
+
+    def note(self, sentence: str) -> None:
+        """Print what the user may want to know about the data."""
+        if not self._quiet:
+            _say(Text.assemble(("Note: ", "yellow"), sentence))
+
+    def say(self, sentence: str) -> None:
+        """Print a plain line."""
+        if not self._quiet:
+            _say(Text(sentence))
+
+    @contextmanager
+    def hears_warnings(self) -> Iterator[None]:
+        """Turn warnings of our family into notes; others are shown as Python shows them."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", CalibrantWarning)
+            shown_by_python = warnings.showwarning
+
+            def show(
+                message: Warning | str,
+                category: type[Warning],
+                filename: str,
+                lineno: int,
+                file: TextIO | None = None,
+                line: str | None = None,
+            ) -> None:
+                if issubclass(category, CalibrantWarning):
+                    self.note(str(message))
+                else:
+                    shown_by_python(message, category, filename, lineno, file, line)
+
+            warnings.showwarning = show
+            yield
+
+
+def _say(text: Text) -> None:
+    # In a pipe a sentence stays on one line, where grep finds it.
+    console.print(text, soft_wrap=not console.is_terminal)
+
+
+def write_out(text: str) -> None:
+    """Write data to standard output, ending in a line break."""
+    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+    sys.stdout.flush()  # a reader that has left is noticed here, where typer knows what to do
+
+
+def write_json(value: Any) -> None:
+    """Write a value to standard output as JSON."""
+    write_out(json.dumps(value, indent=2, allow_nan=False))

@@ -1,0 +1,77 @@
+"""``calibrant demo``: what calibration gives, on data whose truth is known."""
+
+from __future__ import annotations
+
+import json
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from calibrant.cli._output import Voice, write_out
+from calibrant.cli._tables import staged
+from calibrant.errors import MissingFileError, OutputExistsError
+
+if TYPE_CHECKING:
+    from calibrant.cli._demo_run import Run
+    from calibrant.metrics import Evaluation
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option(help="Folder for the figures and scores.json.", metavar="FOLDER")
+    ] = Path("demo"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer rows and epochs: seconds, rougher results.")
+    ] = False,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, max=2**32 - 1, help="Seed of data, split and networks.", metavar="N"),
+    ] = 0,
+) -> None:
+    """Compare a likelihood fit, a calibrated fit and the truth on synthetic data.
+
+    The data are skewed: no normal distribution fits them, and the truth is known.
+    """
+    _check_folder(out)
+    from calibrant.cli._demo_figures import draw_figures
+    from calibrant.cli._demo_run import run_methods
+    from calibrant.cli._demo_table import print_scores
+    from calibrant.metrics import evaluate
+
+    voice = Voice()
+    run = run_methods(quick=quick, seed=seed, voice=voice)
+    scores = {name: evaluate(dist, run.y) for name, dist in run.forecasts.items()}
+    voice.say("Drawing the figures")
+    out.mkdir(exist_ok=True)
+    with staged(out) as folder:
+        draw_figures(run, folder)
+        text = json.dumps(_record(run, scores, quick=quick, seed=seed), indent=2, allow_nan=False)
+        (folder / "scores.json").write_text(text + "\n", encoding="utf-8")
+    print_scores(run, scores)
+    write_out(f"\nFigures and scores.json are in {out}.")
+
+
+def _check_folder(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise OutputExistsError(f"{out} exists and is not a folder. Choose another name.")
+    if not out.absolute().parent.is_dir():
+        raise MissingFileError(f"There is no folder {out.parent} to write {out.name} into.")
+
+
+def _record(run: Run, scores: dict[str, Evaluation], *, quick: bool, seed: int) -> dict[str, Any]:
+    packages = ("calibrant", "numpy", "torch")
+    return {
+        "data": run.data.name,
+        "train_rows": run.train_rows,
+        "test_rows": len(run.y),
+        "quick": quick,
+        "seed": seed,
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "versions": {name: version(name) for name in packages},
+        "methods": {name: result.to_dict() for name, result in scores.items()},
+    }

@@ -1,0 +1,207 @@
+"""``calibrant fit``: learn a model from a table."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from calibrant.cli._columns import (
+    check_columns,
+    labels,
+    numbers,
+    rows_with_target,
+    select_inputs,
+    text_columns,
+    training_inputs,
+)
+from calibrant.cli._output import Voice, write_json
+from calibrant.cli._tables import read_table
+from calibrant.errors import ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calibrant.estimators import NetworkRegressor
+
+
+class Method(StrEnum):
+    """Methods by the names they have on the command line."""
+
+    mmd = "mmd"
+    heteroscedastic = "heteroscedastic"
+
+
+def fit(
+    train: Annotated[
+        Path,
+        typer.Argument(help="Table to learn from: .csv, .csv.gz or .parquet.", metavar="TRAIN"),
+    ],
+    target: Annotated[str, typer.Option(help="Column to predict.", metavar="COL")],
+    out: Annotated[Path, typer.Option(help="Folder to save the model in.", metavar="FOLDER")],
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="mmd, calibrated in two stages, or heteroscedastic, by likelihood alone.",
+            metavar="NAME",
+        ),
+    ] = Method.mmd,
+    validation: Annotated[
+        Path | None,
+        typer.Option(
+            help="Rows for early stopping and calibration, instead of some of TRAIN.",
+            metavar="FILE",
+        ),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(help="Rows with the same label are held out together.", metavar="COL"),
+    ] = None,
+    weight: Annotated[
+        str | None, typer.Option(help="Weight of each row, at least 0.", metavar="COL")
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Column to leave out; repeatable.", metavar="COL")
+    ] = None,
+    lower: Annotated[float | None, typer.Option(help="Least possible target.", metavar="X")] = None,
+    upper: Annotated[
+        float | None, typer.Option(help="Largest possible target.", metavar="X")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="Same seed, same model.", metavar="N")
+    ] = 0,
+    epochs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Most passes over the rows in each stage.", metavar="N"),
+    ] = None,
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda, cuda:1 ...", metavar="NAME")
+    ] = "auto",
+    force: Annotated[bool, typer.Option("--force", help="Replace a model that is there.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a summary for machines.")] = False,
+) -> None:
+    """Fit a model to a table and save it.
+
+    Text columns become categories and gaps are filled with the median, with a flag column. The
+    columns of --groups and --weight are not learned from.
+    """
+    from calibrant.persistence import check_free
+
+    check_free(out, overwrite=force)  # before the work, not after it
+    bounds = _bounds(lower, upper)
+    voice = Voice(quiet=quiet)
+    frame = _read_training_table(train)
+    roles = [target, *(name for name in (groups, weight) if name is not None), *(drop or [])]
+    check_columns(frame, roles, train)
+    frame = rows_with_target(frame, target, train, voice)
+    inputs, notes = training_inputs(frame, without=roles)
+    for note in notes:
+        voice.note(note)
+
+    model = _make_model(
+        method,
+        epochs,
+        missing="impute",
+        bounds=bounds,
+        random_state=seed,
+        device=device,
+        verbose=voice.shows_progress,
+    )
+    with voice.hears_warnings():
+        model.fit(
+            inputs,
+            frame[target],
+            None if weight is None else numbers(frame, weight, train),
+            groups=None if groups is None else labels(frame, groups),
+            validation_data=None
+            if validation is None
+            else _validation_rows(validation, inputs, target, weight, voice),
+        )
+    model.save(out, overwrite=force)
+
+    encoded = [] if model.encoder_ is None else model.encoder_.notes
+    for note in encoded:
+        voice.note(note)
+    summary = _summary(model, rows=len(frame))
+    voice.say(_in_words(summary))
+    voice.say(f"The model is in {out}. Try: calibrant evaluate {out} TEST")
+    if as_json:
+        write_json({"model": str(out), **summary, "notes": [*notes, *encoded]})
+
+
+def _read_training_table(path: Path) -> pd.DataFrame:
+    frame = read_table(path)
+    # A second time where needed: categories are the texts of the file, not what was made of them.
+    text = text_columns(frame)
+    return read_table(path, text=text) if text else frame
+
+
+def _validation_rows(
+    path: Path, inputs: pd.DataFrame, target: str, weight: str | None, voice: Voice
+) -> tuple[Any, ...]:
+    categorical = text_columns(inputs)
+    frame = read_table(path, text=categorical)
+    frame = rows_with_target(frame, target, path, voice)
+    rows = select_inputs(frame, list(inputs.columns), categorical, path), frame[target]
+    return rows if weight is None else (*rows, numbers(frame, weight, path))
+
+
+def _bounds(lower: float | None, upper: float | None) -> tuple[float | None, float | None] | None:
+    if lower is None and upper is None:
+        return None
+    if lower is not None and upper is not None and not lower < upper:
+        raise ParameterError(f"--lower must be below --upper, got {lower:g} and {upper:g}.")
+    return lower, upper
+
+
+def _make_model(method: Method, epochs: int | None, **parameters: Any) -> NetworkRegressor:
+    from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor
+
+    make = MMDRegressor if method is Method.mmd else HeteroscedasticRegressor
+    model = make(**parameters)
+    if epochs is not None:
+        model.epochs = epochs
+        if isinstance(model, MMDRegressor):
+            model.matching_epochs = min(epochs, model.matching_epochs)
+    return model
+
+
+def _summary(model: NetworkRegressor, *, rows: int) -> dict[str, Any]:
+    stages = []
+    for number in sorted({record["stage"] for record in model.history_}):
+        records = [record for record in model.history_ if record["stage"] == number]
+        kept = next(record for record in records if record["best"])
+        score = kept["validation_score"]
+        stages.append(
+            {
+                "stage": number,
+                "epochs": records[-1]["epoch"],
+                "best_epoch": kept["epoch"],
+                "validation_score": score if math.isfinite(score) else None,
+            }
+        )
+    return {
+        "method": type(model).__name__,
+        "target": model.target_name_,
+        "rows": rows,
+        "held_out_rows": model.n_held_out_,
+        "inputs": [str(name) for name in model.feature_names_in_],
+        "stages": stages,
+    }
+
+
+def _in_words(summary: dict[str, Any]) -> str:
+    lines = [
+        f"{summary['method']}: {summary['target']} from {len(summary['inputs'])} columns, "
+        f"{summary['rows']:,} rows, {summary['held_out_rows']:,} held out to stop and calibrate."
+    ]
+    for stage in summary["stages"]:
+        kept = f"kept epoch {stage['best_epoch']} of {stage['epochs']}"
+        if stage["best_epoch"] == 0:
+            kept = f"no better than its start in {stage['epochs']} epochs, rolled back"
+        lines.append(f"Stage {stage['stage']}: {kept}.")
+    return "\n".join(lines)

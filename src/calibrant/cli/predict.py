@@ -1,0 +1,91 @@
+"""``calibrant predict``: means, spreads, intervals and quantiles for the rows of a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from calibrant.cli._output import Voice, write_json, write_out
+from calibrant.cli._tables import check_output, read_table, write_table
+from calibrant.errors import ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calibrant.distributions import Distribution
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="Folder of a fitted model.", metavar="MODEL")],
+    data: Annotated[Path, typer.Argument(help="Rows to predict.", metavar="DATA")],
+    coverage: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="Share of targets an interval should cover, in (0, 1); repeatable.",
+            metavar="P",
+            show_default="0.9",
+        ),
+    ] = None,
+    quantile: Annotated[
+        list[float] | None, typer.Option(help="Quantile level in (0, 1); repeatable.", metavar="Q")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File to write; without it CSV is printed.", metavar="FILE"),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON record a row.")] = False,
+) -> None:
+    """Predict the rows of a table, in their order.
+
+    The columns are mean, stddev, lower_90 and upper_90 for --coverage 0.9, quantile_5 for
+    --quantile 0.05.
+    """
+    shares = _levels(coverage or [0.9], "--coverage")
+    quantiles = _levels(quantile or [], "--quantile")
+    if out is not None:
+        check_output(out, force=force)
+    from calibrant.cli._models import categorical_columns, model_inputs
+    from calibrant.estimators import load_model
+
+    fitted = load_model(model)
+    frame = read_table(data, text=categorical_columns(fitted))
+    with Voice().hears_warnings():
+        dist = fitted.predict_dist(model_inputs(fitted, frame, data))
+    table = _predictions(dist, shares, quantiles)
+    if out is not None:
+        write_table(table, out)
+    if as_json:
+        write_json(table.to_dict("records"))
+    elif out is None:
+        write_out(table.to_csv(index=False, lineterminator="\n"))
+
+
+def _levels(values: list[float], option: str) -> list[float]:
+    for value in values:
+        if not 0 < value < 1:
+            raise ParameterError(
+                f"{option} must lie between 0 and 1, both excluded, got {value:g}."
+            )
+    return list(dict.fromkeys(values))
+
+
+def _predictions(dist: Distribution, shares: list[float], quantiles: list[float]) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = {"mean": dist.mean, "stddev": dist.stddev}
+    bounds = dist.interval(shares)  # (n, 2, L)
+    for index, share in enumerate(shares):
+        columns[f"lower_{_percent(share)}"] = bounds[:, 0, index]
+        columns[f"upper_{_percent(share)}"] = bounds[:, 1, index]
+    if quantiles:
+        values = dist.ppf(quantiles)  # (n, L)
+        for index, level in enumerate(quantiles):
+            columns[f"quantile_{_percent(level)}"] = values[:, index]
+    return pd.DataFrame(columns)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.10g}"

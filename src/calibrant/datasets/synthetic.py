@@ -1,0 +1,192 @@
+"""Synthetic regression data whose true conditional distribution is known exactly.
+
+Every target is drawn from a Gaussian mixture that depends on four inputs:
+
+======== ============== =====================================================
+input    distribution   what it does
+======== ============== =====================================================
+`x`      U(-3, 3)       drives the mean, the spread and the shape
+`shift`  N(0, 1)        moves the whole distribution a little
+`spread` U(-1, 1)       widens or narrows it a little
+`idle`   N(0, 1)        nothing: a good model learns to leave it alone
+======== ============== =====================================================
+
+`x` does most of the work, so a picture over `x` alone tells the story.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibrant.datasets._dataset import Dataset
+from calibrant.datasets._draws import RandomState, generator, row_count
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["bimodal", "heteroscedastic", "skewed"]
+
+
+def heteroscedastic(n: int = 2000, random_state: RandomState = 0) -> Dataset:
+    """Normal noise whose scale grows twelvefold along `x`, around a wave.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    random_state : int, numpy.random.Generator or None
+        Seed or source of the draws; None is a fresh seed.
+
+    Returns
+    -------
+    Dataset
+        With ``truth`` of K = 1 component.
+
+    Examples
+    --------
+    >>> heteroscedastic(100).truth["scales"].shape
+    (100, 1)
+    """
+    rng = generator(random_state)
+    inputs = _draw_inputs(n, rng)
+    scale = 0.1 * np.exp(2.5 * (inputs.x + 3.0) / 6.0 + 0.15 * inputs.spread)  # (n,)
+    return _draw_dataset(
+        "heteroscedastic",
+        "Normal noise around a wave; its scale grows twelvefold along x.",
+        inputs,
+        weights=np.ones((n, 1)),
+        locs=_wave(inputs)[:, None],
+        scales=scale[:, None],
+        rng=rng,
+    )
+
+
+def skewed(n: int = 2000, random_state: RandomState = 0) -> Dataset:
+    """One mode with a long upper tail, its scale growing towards both ends of `x`.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    random_state : int, numpy.random.Generator or None
+        Seed or source of the draws; None is a fresh seed.
+
+    Returns
+    -------
+    Dataset
+        With ``truth`` of K = 3 components: the body, the shoulder and the tail.
+
+    Examples
+    --------
+    >>> skewed(100).truth["weights"].shape
+    (100, 3)
+    """
+    rng = generator(random_state)
+    inputs = _draw_inputs(n, rng)
+    scale = (0.2 + 0.1 * (inputs.x + 0.5) ** 2) * np.exp(0.15 * inputs.spread)  # (n,)
+    weights = np.array([0.6, 0.3, 0.1])
+    # The weighted sum of the offsets is zero, so that the wave is the conditional mean.
+    offsets = np.array([-0.5, 0.4, 1.8])
+    return _draw_dataset(
+        "skewed",
+        "One mode and a long upper tail around a wave; no normal distribution fits.",
+        inputs,
+        weights=np.tile(weights, (n, 1)),
+        locs=_wave(inputs)[:, None] + scale[:, None] * offsets,
+        scales=scale[:, None] * np.array([0.35, 0.6, 1.0]),
+        rng=rng,
+    )
+
+
+def bimodal(n: int = 2000, random_state: RandomState = 0) -> Dataset:
+    """Two branches that part as `x` grows, the upper one gaining weight.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    random_state : int, numpy.random.Generator or None
+        Seed or source of the draws; None is a fresh seed.
+
+    Returns
+    -------
+    Dataset
+        With ``truth`` of K = 2 components: the lower and the upper branch.
+
+    Examples
+    --------
+    >>> bimodal(100).truth["locs"].shape
+    (100, 2)
+    """
+    rng = generator(random_state)
+    inputs = _draw_inputs(n, rng)
+    upper = 0.3 + 0.4 / (1.0 + np.exp(-1.5 * inputs.x))  # (n,), between 0.3 and 0.7
+    half_gap = 2.0 / (1.0 + np.exp(-2.0 * inputs.x))  # (n,), the branches part at x = 0
+    scale = 0.3 * np.exp(0.15 * inputs.spread)
+    return _draw_dataset(
+        "bimodal",
+        "One branch that becomes two as x grows; no single mode describes the right half.",
+        inputs,
+        weights=np.column_stack([1.0 - upper, upper]),
+        locs=_wave(inputs)[:, None] + half_gap[:, None] * np.array([-1.0, 1.0]),
+        scales=np.column_stack([scale, scale]),
+        rng=rng,
+    )
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """The four input columns, each of shape (n,)."""
+
+    x: NDArray[np.float64]
+    shift: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    idle: NDArray[np.float64]
+
+
+def _draw_inputs(n: int, rng: np.random.Generator) -> _Inputs:
+    rows = row_count(n)
+    return _Inputs(
+        x=rng.uniform(-3.0, 3.0, rows),
+        shift=rng.standard_normal(rows),
+        spread=rng.uniform(-1.0, 1.0, rows),
+        idle=rng.standard_normal(rows),
+    )
+
+
+def _wave(inputs: _Inputs) -> NDArray[np.float64]:
+    """The common location, of shape (n,)."""
+    return 1.5 * np.sin(1.5 * inputs.x) + 0.4 * inputs.x + 0.2 * inputs.shift
+
+
+def _draw_dataset(
+    name: str,
+    description: str,
+    inputs: _Inputs,
+    *,
+    weights: NDArray[np.float64],
+    locs: NDArray[np.float64],
+    scales: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> Dataset:
+    """Draw one target per row from its mixture; the three arrays have shape (n, K)."""
+    import pandas as pd
+
+    n, n_components = weights.shape
+    # Counting the cumulative weights below a uniform draw picks a component per row.
+    below = rng.uniform(size=(n, 1)) > np.cumsum(weights, axis=1)
+    chosen = np.minimum(below.sum(axis=1), n_components - 1)  # rounding may leave the sum below 1
+    row = np.arange(n)
+    y = rng.normal(locs[row, chosen], scales[row, chosen])
+    return Dataset(
+        name=name,
+        frame=pd.DataFrame(vars(inputs) | {"y": y}),
+        target="y",
+        task="regression",
+        description=description,
+        licence="none needed: generated",
+        truth={"weights": weights, "locs": locs, "scales": scales},
+    )

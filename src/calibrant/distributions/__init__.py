@@ -1,0 +1,28 @@
+"""Predictive distributions: the central object of the library.
+
+Every estimator returns one, every metric, plot and recalibration consumes one, and none of
+them asks which model made it.
+"""
+
+from calibrant.distributions._base import Distribution
+from calibrant.distributions._monotone import MonotoneMap
+from calibrant.distributions.affine import Affine
+from calibrant.distributions.clipped import Clipped
+from calibrant.distributions.empirical import Empirical
+from calibrant.distributions.mixture import Mixture
+from calibrant.distributions.normal import Normal
+from calibrant.distributions.recalibrated import Recalibrated
+from calibrant.distributions.stacked import Stacked, concatenate
+
+__all__ = [
+    "Affine",
+    "Clipped",
+    "Distribution",
+    "Empirical",
+    "Mixture",
+    "MonotoneMap",
+    "Normal",
+    "Recalibrated",
+    "Stacked",
+    "concatenate",
+]

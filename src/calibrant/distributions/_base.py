@@ -1,0 +1,236 @@
+"""The contract that every predictive distribution keeps."""
+
+from __future__ import annotations
+
+import operator
+from abc import abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.distributions._checks import Array, as_numbers, show
+from calibrant.distributions._chunks import over_rows, row_chunks
+from calibrant.distributions._rows import RowWise
+from calibrant.distributions._search import without_crossing
+from calibrant.errors import DataError, ParameterError
+
+Flags = NDArray[np.bool_]
+
+
+class Distribution(RowWise):
+    """The predictive distribution of ``n`` rows, one distribution a row.
+
+    Public methods check and reshape their arguments, then hand chunks of rows to the private
+    core, which sees only matrices: ``y`` of shape (n, k) and levels of shape (1, k) or (n, k).
+
+    Notes
+    -----
+    Shapes for n rows: ``cdf(y)``, ``cdf_left(y)``, ``log_prob(y)``, ``crps(y)`` and
+    ``prob_above(t)`` are (n,) for a scalar or an (n,) argument and (n, k) for an (n, k) one;
+    ``ppf(0.9)`` is (n,), ``ppf([.1, .9])`` is (n, 2); ``interval(0.9)`` is (n, 2) and
+    ``interval([.5, .9])`` is (n, 2, 2): row, bound, level; ``sample(k)`` is (n, k).
+    """
+
+    # ---- what a subclass writes -------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def mean(self) -> Array:
+        """Expectation of each row, (n,)."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> Array:
+        """Variance of each row, (n,)."""
+
+    @abstractmethod
+    def _cdf(self, y: Array) -> Array: ...
+
+    @abstractmethod
+    def _ppf(self, tail: Array, upper: Flags) -> Array:
+        """Quantiles by the probability of a tail: P(Y <= .) = tail or, where upper, P(Y > .).
+
+        A level comes as its nearer tail because 1 - 1e-12 has lost the digits that 1e-12 has.
+        """
+
+    @abstractmethod
+    def _log_prob(self, y: Array) -> Array: ...
+
+    @abstractmethod
+    def _crps(self, y: Array) -> Array: ...
+
+    @abstractmethod
+    def affine(self, loc: ArrayLike, scale: ArrayLike) -> Distribution:
+        """Return the distribution of ``loc + scale * Y``, with ``scale > 0``.
+
+        Parameters
+        ----------
+        loc, scale : float or array of shape (n,)
+        """
+
+    def _cdf_left(self, y: Array) -> Array:
+        return self._cdf(y)
+
+    def _sf(self, y: Array) -> Array:
+        return 1.0 - self._cdf(y)
+
+    def _sample(self, n: int, rng: np.random.Generator) -> Array:
+        level = np.maximum(rng.random((len(self), n)), 2.0**-54)  # 0 would be minus infinity
+        upper = level > 0.5
+        return self._ppf(np.where(upper, 1.0 - level, level), upper)
+
+    def _panels(self) -> Array:
+        """Sorted points (n, P), P >= 2, that hold all but a vanishing part of the mass.
+
+        The distribution function is smooth, or constant, between neighbours: numeric
+        integrals over y use them as their panels.
+        """
+        raise ParameterError(f"{type(self).__name__} offers no integration panels.")
+
+    def _cells_per_row(self) -> int:
+        """Memory that a row needs besides its arguments, in numbers; sets the size of chunks."""
+        return 1
+
+    # ---- what users call --------------------------------------------------------------------
+
+    @property
+    def stddev(self) -> Array:
+        """Standard deviation of each row, (n,)."""
+        return np.sqrt(self.variance)
+
+    @property
+    def median(self) -> Array:
+        """Median of each row, (n,)."""
+        return self.ppf(0.5)
+
+    def cdf(self, y: ArrayLike) -> Array:
+        """P(Y <= y), of the shape of y (see the class)."""
+        return self._at(lambda part, at: part._cdf(at), y)
+
+    def cdf_left(self, y: ArrayLike) -> Array:
+        """P(Y < y): the limit of the cdf from below, equal to it where continuous."""
+        return self._at(lambda part, at: part._cdf_left(at), y)
+
+    def prob_above(self, threshold: ArrayLike) -> Array:
+        """P(Y > threshold), without the cancellation of ``1 - cdf`` where a tail is known."""
+        return self._at(lambda part, at: part._sf(at), threshold)
+
+    def log_prob(self, y: ArrayLike) -> Array:
+        """Logarithm of the density, or of the mass where y is an atom."""
+        return self._at(lambda part, at: part._log_prob(at), y)
+
+    def crps(self, y: ArrayLike) -> Array:
+        """Continuous ranked probability score, ``int (F(t) - 1{t >= y})^2 dt``, >= 0."""
+        return self._at(lambda part, at: part._crps(at), y, finite=True)
+
+    def ppf(self, q: ArrayLike) -> Array:
+        """Quantiles ``inf {y : F(y) >= q}``; no two levels ever cross.
+
+        Levels 0 and 1 give the ends of the support, infinite where it has none.
+
+        Parameters
+        ----------
+        q : float, array of shape (L,) (levels common to all rows) or (n, L)
+
+        Returns
+        -------
+        array of shape (n,) for a scalar, otherwise (n, L)
+        """
+        levels = as_numbers(q, "Quantile levels")
+        if not np.all((levels >= 0) & (levels <= 1)):
+            raise ParameterError(f"Quantile levels must lie in [0, 1], got {show(levels)}.")
+        if levels.ndim > 2 or (levels.ndim == 2 and levels.shape[0] not in (1, len(self))):
+            raise ParameterError(
+                f"Levels must be a scalar, (L,) or ({len(self)}, L), got shape {levels.shape}."
+            )
+        table = levels if levels.ndim == 2 else levels.reshape(1, -1)
+        out = np.empty((len(self), table.shape[1]))
+
+        def work(rows: slice) -> None:
+            at = table if len(table) == 1 else table[rows]
+            upper = at > 0.5
+            found = self._part(rows)._ppf(np.where(upper, 1.0 - at, at), upper)
+            out[rows] = without_crossing(found, at)
+
+        over_rows(len(self), out.shape[1] + self._cells_per_row(), work)
+        return out[:, 0] if levels.ndim == 0 else out
+
+    def interval(self, coverage: ArrayLike = 0.9) -> Array:
+        """Central interval between the levels ``(1 - coverage) / 2`` and ``(1 + coverage) / 2``.
+
+        Returns
+        -------
+        array of shape (n, 2) for one coverage, (n, 2, L) for L of them
+        """
+        share = as_numbers(coverage, "coverage")
+        if share.ndim > 1 or not np.all((share > 0) & (share < 1)):
+            raise ParameterError(
+                f"coverage must be one number or a list of numbers in (0, 1), got {show(share)}."
+            )
+        tails = (1.0 - np.atleast_1d(share)) / 2.0
+        bounds = self.ppf(np.concatenate([tails, 1.0 - tails]))  # (n, 2 L)
+        bounds = bounds.reshape(len(self), 2, len(tails))
+        return bounds[:, :, 0] if share.ndim == 0 else bounds
+
+    def sample(self, n: int = 1, random_state: int | np.random.Generator | None = None) -> Array:
+        """Draw n values from every row, (len(self), n).
+
+        Parameters
+        ----------
+        random_state : int, Generator or None
+            Seed or generator; None draws differently each time.
+        """
+        try:
+            count = operator.index(n)
+        except TypeError as cause:
+            raise ParameterError(f"sample needs a whole number n, got {n!r}.") from cause
+        if count < 1:
+            raise ParameterError(f"sample needs n >= 1, got {n}.")
+        try:
+            rng = np.random.default_rng(random_state)
+        except (TypeError, ValueError) as cause:
+            raise ParameterError(
+                "random_state must be None, a whole number >= 0 or a numpy Generator, "
+                f"got {random_state!r}."
+            ) from cause
+        out = np.empty((len(self), count))
+        for rows in row_chunks(len(self), count + self._cells_per_row()):
+            out[rows] = self._part(rows)._sample(count, rng)
+        return out
+
+    # ---- shapes -----------------------------------------------------------------------------
+
+    def _at(
+        self,
+        core: Callable[[Distribution, Array], Array],
+        y: ArrayLike,
+        *,
+        finite: bool = False,
+    ) -> Array:
+        values, n = as_numbers(y, "y", DataError), len(self)
+        if values.ndim > 2 or (values.ndim > 0 and values.shape[0] != n):
+            raise DataError(
+                f"Expected one value, ({n},) or ({n}, k) values for {n} rows, "
+                f"got an array of shape {values.shape}."
+            )
+        wrong = ~np.isfinite(values) if finite else np.isnan(values)
+        if wrong.any():
+            raise DataError(
+                f"y must be {'finite' if finite else 'numbers'}, got {show(values[wrong])}."
+            )
+        matrix = values if values.ndim == 2 else np.broadcast_to(values, (n,))[:, None]
+        out = np.empty(matrix.shape)
+
+        def work(rows: slice) -> None:
+            out[rows] = core(self._part(rows), matrix[rows])
+
+        over_rows(n, matrix.shape[1] + self._cells_per_row(), work)
+        return out if values.ndim == 2 else out[:, 0]
+
+
+def checked_base(base: Distribution) -> Distribution:
+    """Return what a distribution is built on, or say that it is not a distribution."""
+    if not isinstance(base, Distribution):
+        raise ParameterError(f"base must be a distribution, got {type(base).__name__}.")
+    return base

@@ -1,0 +1,33 @@
+"""Rows in chunks: temporaries stay in cache, memory stays bounded, cores work side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+CELLS = 1 << 17  # 1 MiB of float64: a handful of such temporaries fit a cache
+_MOST_THREADS = 8  # every thread holds temporaries of its own
+
+
+def row_chunks(n_rows: int, cells_per_row: int) -> Iterator[slice]:
+    """Yield slices of rows with about `CELLS` cells each."""
+    step = max(1, CELLS // max(1, cells_per_row))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def over_rows(n_rows: int, cells_per_row: int, work: Callable[[slice], None]) -> None:
+    """Call ``work(rows)`` for slices that cover all rows, in threads where there are several.
+
+    NumPy and SciPy release the interpreter lock inside their loops, so threads do help. Each
+    slice must write to its own rows only.
+    """
+    chunks = list(row_chunks(n_rows, cells_per_row))
+    threads = min(_MOST_THREADS, os.cpu_count() or 1, len(chunks))
+    if threads < 2:  # starting threads would take longer than a small chunk
+        for rows in chunks:
+            work(rows)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, chunks))  # list: an error inside a thread is raised here

@@ -1,0 +1,175 @@
+"""Quantiles of normal mixtures: a table for the bracket, Halley steps for the digits."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from calibrant.distributions._checks import Array
+from calibrant.distributions._search import search_rows
+from calibrant.distributions.normal import LOG_SQRT_2PI, normal_pdf
+
+# 37.5 is as far as a float64 level can reach: ndtr(-37.5) is about 5e-308.
+_RIGHT_GRID = np.array([0.7, 1.4, 2.1, 3.0, 4.2, 6.0, 9.0, 16.0, 37.5])
+_GRID: Array = np.concatenate([-_RIGHT_GRID[::-1], [0.0], _RIGHT_GRID])
+TABLE_POINTS = len(_GRID)  # for each component
+
+_SMALL_STEP = 5e-4  # of the narrowest component
+_FREE_STEPS = 8  # after these every second step halves the bracket, whatever Halley says
+_MOST_STEPS = 300  # far more halvings than any bracket of float64 allows
+
+
+def mixture_ppf(
+    weights: Array, locs: Array, scales: Array, tail: Array, upper: NDArray[np.bool_]
+) -> Array:
+    """Invert ``F(y) = sum_k w_k Phi((y - m_k) / s_k)`` for every row and level.
+
+    Parameters
+    ----------
+    weights, locs, scales : arrays of shape (n, K)
+    tail, upper : arrays of shape (1, L) or (n, L)
+        Solve ``F(y) = tail`` or, where upper, ``1 - F(y) = tail``; 0 gives -inf and inf.
+
+    Returns
+    -------
+    array of shape (n, L)
+    """
+    shape = (len(locs), tail.shape[1])
+    side = np.where(upper, -1.0, 1.0)
+    p = np.maximum(tail, np.finfo(np.float64).tiny)
+    x, low, high = _first_guess(weights, locs, scales, side * ndtri(p))
+    mixture = (weights, locs, scales, _narrowest(weights, scales))
+    found = _solve(mixture, np.broadcast_to(p, shape), np.broadcast_to(side, shape), x, low, high)
+    return np.where(tail == 0.0, -side * np.inf, found)
+
+
+# Weights, locations and scales of the components, (n, K), and the narrowest scale, (n, 1).
+_Parameters = tuple[Array, Array, Array, Array]
+
+
+def _narrowest(w: Array, s: Array) -> Array:
+    scales: Array = np.where(w > 0, s, np.inf).min(axis=1, keepdims=True)
+    return scales
+
+
+def _first_guess(w: Array, m: Array, s: Array, z: Array) -> tuple[Array, Array, Array]:
+    """Guess and bracket of the quantiles at the levels ``Phi(z)``, (n, L) each.
+
+    Between the points of a table the guess is a cubic through values and slopes at both ends:
+    in probit units, ``ndtri(F)``, the curve is nearly straight.
+    """
+    n, width = len(w), z.shape[1]
+    grid = np.sort((m[:, :, None] + s[:, :, None] * _GRID).reshape(n, -1), axis=1)
+    probit, density = _probit_table(w, m, s, grid)
+    z = np.broadcast_to(z, (n, width))
+    cell = np.clip(search_rows(probit, z), 1, grid.shape[1] - 1)
+    right = cell + grid.shape[1] * np.arange(n)[:, None]  # positions in the flat table
+    low, high = grid.take(right - 1), grid.take(right)
+    z_low, z_high = probit.take(right - 1), probit.take(right)
+    # Outside the components' reach the table has no slope: the middle of the cell will do.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        pace = normal_pdf(probit) / density  # dx / dz
+        run, rise = z_high - z_low, high - low
+        t = (z - z_low) / run
+        bend = (1.0 - t) * (pace.take(right - 1) * run - rise) - t * (pace.take(right) * run - rise)
+        guess = low + t * rise + t * (1.0 - t) * bend
+    return np.where((guess >= low) & (guess <= high), guess, low + 0.5 * (high - low)), low, high
+
+
+def _probit_table(w: Array, m: Array, s: Array, x: Array) -> tuple[Array, Array]:
+    """``ndtri(F(x))``, with the digits of the nearer tail, and ``F'(x)``, (n, P) each."""
+    below, above, density = (np.zeros(x.shape) for _ in range(3))
+    for k in range(m.shape[1]):
+        weight, z = w[:, k, None], (x - m[:, k, None]) / s[:, k, None]
+        density += weight / s[:, k, None] * normal_pdf(z)
+        near = weight * ndtr(-np.abs(z))
+        far = weight - near
+        left = z < 0
+        below += np.where(left, near, far)
+        above += np.where(left, far, near)
+    probit = ndtri(np.minimum(below, above))
+    return np.where(below <= above, probit, -probit), density
+
+
+def _solve(mixture: _Parameters, p: Array, side: Array, x: Array, low: Array, high: Array) -> Array:
+    """Bracketed Halley iteration, all arrays (n, L).
+
+    The first step is taken for all cells at once; those that it does not finish go on alone,
+    each as a row of its own.
+    """
+    x, low, high, finished = _halley_step(mixture, p, side, x, low, high)
+    row, column = np.nonzero(~finished)
+    for step in range(_MOST_STEPS):
+        if not len(row):
+            break
+        at = (row, column)
+        w, m, s, narrowest = mixture
+        cells = (array[at][:, None] for array in (p, side, x, low, high))
+        halve = step > _FREE_STEPS and step % 2 == 0
+        new = _halley_step((w[row], m[row], s[row], narrowest[row]), *cells, halve=halve)
+        for array, values in zip((x, low, high), new[:3], strict=True):
+            array[at] = values[:, 0]
+        busy = ~new[3][:, 0]
+        row, column = row[busy], column[busy]
+    return x
+
+
+def _halley_step(
+    mixture: _Parameters,
+    p: Array,
+    side: Array,
+    x: Array,
+    low: Array,
+    high: Array,
+    *,
+    halve: bool = False,
+) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """One step: the new x, the narrower bracket, and which cells are done.
+
+    Solves ``h(x) = log(tail(x) / p) = 0``: in a tail the logarithm is nearly a parabola where
+    the probability itself has a slope of almost nothing.
+    """
+    narrowest = mixture[3]
+    tail, density, slope = _tail_and_slopes(mixture, side, x)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        h = side * np.log(tail / p)  # increasing in x on both sides
+        rate = density / tail  # h'
+        newton = h / rate
+        move = newton / (1.0 - 0.5 * newton * (slope / density - side * rate))
+        new = x - move
+    high = np.where(h >= 0, x, high)
+    low = np.where(h <= 0, x, low)
+    # Convergence is cubic: what remains after so small a step is about 1e-10 of the component.
+    # Comparisons with nan are false.
+    small = (np.abs(move) <= _SMALL_STEP * narrowest) & (new >= low) & (new <= high)
+    settled = (h == 0) | (high - low <= 4e-16 * np.maximum(np.abs(low), np.abs(high)))
+    # Against the bracket, and where the density is nothing, halving always works.
+    inside = small | ((new > low) & (new < high) & (not halve))
+    new = np.where(settled, x, np.where(inside, new, low + 0.5 * (high - low)))
+    return new, low, high, settled | small
+
+
+def _tail_and_slopes(mixture: _Parameters, side: Array, x: Array) -> tuple[Array, Array, Array]:
+    """F or, where side is -1, 1 - F; F'; F'' of every row at x, (n, L) each."""
+    w, m, s, _ = mixture
+    tail, density, slope = (np.zeros(x.shape) for _ in range(3))
+    part = np.empty(x.shape)
+    for k in range(m.shape[1]):
+        # In place: this is where quantiles of many rows spend their time.
+        rate = 1.0 / s[:, k, None]
+        z = (x - m[:, k, None]) * rate
+        np.multiply(z, z, out=part)
+        part *= -0.5
+        part -= LOG_SQRT_2PI
+        np.exp(part, out=part)
+        part *= w[:, k, None] * rate
+        density += part
+        part *= z
+        part *= rate
+        slope -= part
+        z *= side
+        ndtr(z, out=z)
+        z *= w[:, k, None]
+        tail += z
+    return tail, density, slope

@@ -1,0 +1,43 @@
+"""Binary search and the order of quantiles, row by row."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.distributions._checks import Array
+
+_FEW = 8  # up to so many values a row, counting whole columns beats one search a row
+
+
+def search_rows(
+    table: Array, values: Array, side: Literal["left", "right"] = "left"
+) -> NDArray[np.intp]:
+    """``np.searchsorted`` in every row: table (n, P) with sorted rows, values and result (n, k)."""
+    found = np.empty(values.shape, dtype=np.intp)
+    if values.shape[1] <= _FEW:
+        before = np.less if side == "left" else np.less_equal
+        for j in range(values.shape[1]):
+            found[:, j] = np.count_nonzero(before(table, values[:, j, None]), axis=1)
+    else:
+        for i in range(len(values)):
+            found[i] = np.searchsorted(table[i], values[i], side)
+    return found
+
+
+def without_crossing(values: Array, q: Array) -> Array:
+    """Make quantiles (n, L) not decreasing in their levels q, (1, L) or (n, L), in place.
+
+    They are so already but for the last digit, which rounding may turn round.
+    """
+    if np.all(q[:, 1:] >= q[:, :-1]):
+        return np.maximum.accumulate(values, axis=1, out=values)
+    order = np.argsort(q, axis=1, kind="stable")
+    if len(q) == 1:
+        values[:, order[0]] = np.maximum.accumulate(values[:, order[0]], axis=1)
+    else:
+        ordered = np.take_along_axis(values, order, axis=1)
+        np.put_along_axis(values, order, np.maximum.accumulate(ordered, axis=1), axis=1)
+    return values

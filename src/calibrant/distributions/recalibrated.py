@@ -1,0 +1,156 @@
+"""Any distribution seen through a monotone map of its distribution function."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.distributions._base import Distribution, Flags, checked_base
+from calibrant.distributions._checks import Array
+from calibrant.distributions._integrate import (
+    NODES_PER_PANEL,
+    Integrated,
+    integrate_crps,
+    integrate_moments,
+)
+from calibrant.distributions._monotone import MonotoneMap
+from calibrant.distributions._rows import RowWise
+from calibrant.distributions.empirical import Empirical
+from calibrant.distributions.normal import Normal
+from calibrant.errors import ParameterError
+
+_MOST_KNOTS = 256  # that become panel edges where every row has edges of its own
+_TAIL_LEVELS = 10.0 ** -np.array([1.0, 2.0, 4.0, 8.0, 16.0])  # of the outermost knots
+
+
+class Recalibrated(Integrated):
+    """Distribution with ``F(y) = g(F_base(y))`` for a monotone map g common to all rows.
+
+    Quantiles are ``F_base^{-1}(g^{-1}(q))``. Moments and CRPS are exact sums over an empirical
+    base; over a normal one they are integrals with a relative error of about 1e-10, over any
+    other 1e-8, or 1e-4 where g has more than 256 knots and zigzags.
+
+    Parameters
+    ----------
+    base : Distribution of n rows
+    monotone : MonotoneMap
+
+    Examples
+    --------
+    >>> from calibrant.distributions import MonotoneMap, Normal, Recalibrated
+    >>> wider = MonotoneMap([0.1, 0.9], [0.2, 0.8])
+    >>> Recalibrated(Normal([0.0], [1.0]), wider).interval(0.6).round(3)
+    array([[-1.282,  1.282]])
+    """
+
+    _row_arrays: ClassVar[tuple[str, ...]] = ("base",)
+
+    def __init__(self, base: Distribution, monotone: MonotoneMap) -> None:
+        if not isinstance(monotone, MonotoneMap):
+            raise ParameterError(f"monotone must be a MonotoneMap, got {monotone!r}.")
+        self.base = checked_base(base)
+        self.monotone = monotone
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+    def _cdf(self, y: Array) -> Array:
+        return self.monotone(self.base._cdf(y))
+
+    def _cdf_left(self, y: Array) -> Array:
+        return self.monotone(self.base._cdf_left(y))
+
+    def _sf(self, y: Array) -> Array:
+        below = self.base._cdf(y)
+        upper = self.monotone.mirrored()(self.base._sf(y))
+        return np.where(below > 0.5, upper, 1.0 - self.monotone(below))
+
+    def _ppf(self, tail: Array, upper: Flags) -> Array:
+        if isinstance(self.base, Empirical):
+            return self.base._reweighted(self.monotone)._ppf(tail, upper)
+        below = self.monotone.inverse(np.where(upper, 1.0 - tail, tail))
+        above = self.monotone.mirrored().inverse(np.where(upper, tail, 1.0 - tail))
+        return self.base._ppf(np.minimum(below, above), below > above)
+
+    def _log_prob(self, y: Array) -> Array:
+        cdf, left = self.base._cdf(y), self.base._cdf_left(y)
+        density = self.base._log_prob(y) + np.log(self.monotone.slope(cdf))
+        mass = np.where(cdf > left, self.monotone(cdf) - self.monotone(left), 1.0)
+        return np.where(cdf > left, np.log(mass), density)
+
+    @cached_property
+    def _moments(self) -> tuple[Array, Array]:
+        if isinstance(self.base, Empirical):
+            reweighted = self.base._reweighted(self.monotone)
+            return reweighted.mean, reweighted.variance
+        if isinstance(self.base, Normal):
+            mean, variance = integrate_moments(*self._standard())
+            return self.base.loc + self.base.scale * mean, self.base.variance * variance
+        return super()._moments
+
+    def _crps(self, y: Array) -> Array:
+        if isinstance(self.base, Empirical):
+            return self.base._reweighted(self.monotone)._crps(y)
+        if isinstance(self.base, Normal):
+            z = self.base._standardise(y)
+            score = integrate_crps(*self._standard(), z.reshape(1, -1))
+            return self.base.scale[:, None] * score.reshape(z.shape)
+        return super()._crps(y)
+
+    def _standard(self) -> tuple[Recalibrated, Array]:
+        """Return the one row that all rows of a normal base are, up to location and scale.
+
+        One row can afford fine panels.
+        """
+        standard = self._with(base=Normal([0.0], [1.0]))
+        coarse = standard._edges(self.monotone.x[1:-1])
+        middle = 0.5 * (coarse[:, 1:] + coarse[:, :-1])
+        return standard, np.sort(np.concatenate([coarse, middle], axis=1), axis=1)
+
+    def _panels(self) -> Array:
+        knots = self.monotone.x[1:-1]
+        if len(knots) > _MOST_KNOTS:
+            knots = knots[_spread(len(knots))]
+        return self._edges(knots)
+
+    def _edges(self, knots: Array) -> Array:
+        """Panels of the base, cut where g has a kink and continued into the tails."""
+        if not len(knots):
+            return self.base._panels()
+        # A steep first or last piece holds mass where the base has next to none.
+        ends = np.outer([knots[0], 1.0 - knots[-1]], _TAIL_LEVELS)
+        tail = np.concatenate([np.minimum(knots, 1.0 - knots), *ends])
+        upper = np.concatenate([knots > 0.5, np.repeat([False, True], len(_TAIL_LEVELS))])
+        kept = tail > 0
+        cuts = self.base._ppf(tail[None, kept], upper[None, kept])
+        return np.sort(np.concatenate([self.base._panels(), cuts], axis=1), axis=1)
+
+    def _cells_per_row(self) -> int:
+        if isinstance(self.base, Normal | Empirical):
+            return self.base._cells_per_row()
+        kinks = min(len(self.monotone.x), _MOST_KNOTS) + 2 * len(_TAIL_LEVELS)
+        return NODES_PER_PANEL * (self.base._cells_per_row() + kinks)
+
+    def _joins(self, other: RowWise) -> bool:
+        return (
+            isinstance(other, Recalibrated)
+            and self.monotone == other.monotone
+            and super()._joins(other)
+        )
+
+    def affine(self, loc: ArrayLike, scale: ArrayLike) -> Self:
+        """Return the distribution of ``loc + scale * Y``: the base moves, the map stays."""
+        return self._with(base=self.base.affine(loc, scale))
+
+    def __repr__(self) -> str:
+        return f"Recalibrated({self.base!r}, {self.monotone!r})"
+
+
+def _spread(n_knots: int) -> NDArray[np.intp]:
+    """Choose `_MOST_KNOTS` knots: all of the outermost, where kinks are sharp, some between."""
+    end = _MOST_KNOTS // 4
+    between = np.linspace(end, n_knots - 1 - end, _MOST_KNOTS - 2 * end).round().astype(np.intp)
+    return np.concatenate([np.arange(end), between, np.arange(n_knots - end, n_knots)])

@@ -1,0 +1,98 @@
+"""The errors and warnings of calibrant.
+
+Every error belongs to one family, so that ``except CalibrantError`` catches them all, and is also
+the built-in type (or scikit-learn's) that a caller who never heard of calibrant would expect.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+__all__ = [
+    "CalibrantError",
+    "CalibrantWarning",
+    "ConvergenceWarning",
+    "DataError",
+    "DataWarning",
+    "MissingDependencyError",
+    "MissingFileError",
+    "ModelFileError",
+    "NotFittedError",
+    "OutputExistsError",
+    "ParameterError",
+]
+
+
+class CalibrantError(Exception):
+    """Base of every error that calibrant raises on purpose."""
+
+
+class DataError(CalibrantError, ValueError):
+    """Raised when the content of X, y, weights or a data file cannot be used.
+
+    Examples are missing or infinite values, mismatched lengths, too few rows, unknown columns and
+    a file whose checksum is not the registered one.
+    """
+
+
+class ParameterError(CalibrantError, ValueError):
+    """Raised when an argument has a value outside its documented range or choices."""
+
+
+class ModelFileError(CalibrantError, ValueError):
+    """Raised when a saved model is damaged, was tampered with or has a newer format."""
+
+
+class MissingFileError(CalibrantError, FileNotFoundError):
+    """Raised when a data file or a saved model is not where it was looked for."""
+
+
+class OutputExistsError(CalibrantError, FileExistsError):
+    """Raised when writing would replace something and the caller did not ask for that."""
+
+
+class MissingDependencyError(CalibrantError, ImportError):
+    """Raised when a feature needs an optional package that is not installed."""
+
+
+class CalibrantWarning(UserWarning):
+    """Base of every warning that calibrant issues."""
+
+
+class DataWarning(CalibrantWarning):
+    """Issued when the data can be used but something about them deserves a look.
+
+    Examples are a constant target and columns that carry no information.
+    """
+
+
+class ConvergenceWarning(CalibrantWarning):
+    """Issued when training ended before its stopping rule was met, or was rolled back."""
+
+
+if TYPE_CHECKING:
+
+    class NotFittedError(CalibrantError, ValueError, AttributeError):
+        """Raised when an estimator is asked to predict before ``fit``."""
+
+else:
+    # NotFittedError also derives from scikit-learn's class of that name. Importing scikit-learn
+    # takes most of a second and every room imports this module, so the class is made when it is
+    # first asked for: `calibrant --help` never pays for it.
+    def __getattr__(name: str) -> type:
+        if name != "NotFittedError":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+
+        # type() rather than a class statement: the class gets a module-level __qualname__, which
+        # pickle needs to send the error back from a worker process.
+        made = type(
+            name,
+            (CalibrantError, SklearnNotFittedError),
+            {
+                "__doc__": "Raised when an estimator is asked to predict before ``fit``.",
+                "__module__": __name__,
+            },
+        )
+        # setdefault is atomic: two threads that ask at once get the same class.
+        return globals().setdefault(name, made)

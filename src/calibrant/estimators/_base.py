@@ -1,0 +1,411 @@
+"""The base of all network methods: it validates, scales, splits, trains and predicts."""
+
+from __future__ import annotations
+
+import copy
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
+from torch import nn
+
+from calibrant import errors
+from calibrant.distributions import (
+    Clipped,
+    Distribution,
+    MonotoneMap,
+    Recalibrated,
+    concatenate,
+)
+from calibrant.errors import CalibrantError, DataError, DataWarning, ParameterError
+from calibrant.estimators._saving import load_estimator, save_estimator
+from calibrant.estimators._scaling import Scaler, Scaling, fit_scaler, fit_target_scaler
+from calibrant.estimators._splits import inner_split
+from calibrant.estimators._table import TableEncoder, as_frame, needs_encoder, to_local
+from calibrant.networks import DistributionNetwork, GaussianHead, Head, build_network
+from calibrant.training import Record, Rows, Stage, open_progress, resolve_device, run_stage
+
+Array = NDArray[np.float64]
+
+LEAST_ROWS = 10
+_PREDICT_ROWS = 1 << 16
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class NetworkRegressor(RegressorMixin, BaseEstimator):
+    """Base of the network methods; see `HeteroscedasticRegressor` for the parameters.
+
+    A subclass adds its parameters as fields and writes `_stages`: what to minimise, in which
+    order. `_recalibrate` may answer held-out predictions with a monotone map.
+
+    Notes
+    -----
+    The path of a row: frame or array > validated float64 matrix > scaled float32 tensor >
+    network > distribution in target units. Predictions run in float64, so that a row's answer
+    does not depend on the rows beside it.
+    """
+
+    network: str | nn.Module = "mlp"
+    hidden: Sequence[int] = (256, 256)
+    epochs: int = 200
+    batch_size: int | Literal["auto"] = "auto"
+    lr: float = 1e-3
+    weight_decay: float = 1e-5
+    patience: int = 20
+    validation_fraction: float = 0.15
+    scaling: Scaling = "standard"
+    bounds: tuple[float | None, float | None] | None = None
+    missing: Literal["error", "impute"] = "error"
+    device: str = "auto"
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool = False
+
+    if TYPE_CHECKING:  # fitted state, which must not become fields: fields are parameters
+        module_: DistributionNetwork
+        history_: list[Record]
+        input_scaler_: Scaler
+        target_scaler_: Scaler
+        monotone_: MonotoneMap | None
+        encoder_: TableEncoder | None
+        n_features_in_: int
+        feature_names_in_: NDArray[Any]
+        target_name_: str | None
+        n_held_out_: int
+
+    _head: ClassVar[Head] = GaussianHead()
+
+    # ---- what a subclass writes -------------------------------------------------------------
+
+    def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
+        """Return the stages of training, in order."""
+        raise NotImplementedError(f"{type(self).__name__} must say what it minimises.")
+
+    def _recalibrate(self, dist: Distribution, y: Array, weights: Array) -> MonotoneMap | None:
+        """Answer predictions of the held-out rows with a map, or None to leave them."""
+        return None
+
+    # ---- fit --------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        validation_data: tuple[Any, ...] | None = None,
+        groups: ArrayLike | None = None,
+        cv: Any = None,
+    ) -> Self:
+        """Fit the network.
+
+        Parameters
+        ----------
+        X : array, frame or tensor of shape (n, d)
+            NumPy, pandas, polars or torch; categorical columns of frames become one-hot.
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Rows of weight 0 are left out.
+        validation_data : tuple (X, y) or (X, y, sample_weight), optional
+            Rows for early stopping and recalibration; without it some of the training rows are
+            held out.
+        groups : array of shape (n,), optional
+            Rows of one group are held out together.
+        cv : int, splitter or iterable of (train, test), optional
+            How rows are held out, for example ``TimeSeriesSplit()``; its last split is used.
+            Without it `validation_fraction` of the rows (or groups) are, at random.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        x, target, weights = self._training_rows(X, y, sample_weight)
+        labels = None if groups is None else np.asarray(to_local(groups))
+        kept = weights > 0
+        if not kept.all():
+            labels = labels[kept] if labels is not None and labels.shape == kept.shape else labels
+            x, target, weights = x[kept], target[kept], weights[kept]
+        _check_enough(target)
+        if validation_data is None:
+            inner, held_out = inner_split(
+                len(target),
+                fraction=self.validation_fraction,
+                groups=labels,
+                cv=cv,
+                random_state=seed,
+            )
+            valid = x[held_out], target[held_out], weights[held_out]
+            x, target, weights = x[inner], target[inner], weights[inner]
+        else:
+            valid = self._validation_rows(validation_data)
+        self._train((x, target, weights), valid, seed)
+        self.n_held_out_ = len(valid[1])
+        self.target_name_ = _name_of(y)
+        return self
+
+    def _train(
+        self,
+        train: tuple[Array, Array, Array],
+        valid: tuple[Array, Array, Array],
+        seed: int,
+    ) -> None:
+        device = resolve_device(self.device)
+        x, target, weights = train
+        self.input_scaler_ = fit_scaler(x, weights, self.scaling)
+        self.target_scaler_ = fit_target_scaler(target, weights, self.scaling)
+        # Initialisation and batches have their own generators: torch's global one stays as it is.
+        generator = torch.Generator(device).manual_seed(seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = build_network(self.network, x.shape[1], self.hidden, self._head).to(device)
+        rows, held_out = (self._tensors(part, device) for part in (train, valid))
+        self._centre_output(network, rows)
+        history: list[Record] = []
+        with open_progress(self.verbose) as progress:
+            for stage in self._stages(rows, generator):
+                history += run_stage(stage, network, rows, held_out, generator, progress)
+        self.module_, self.history_ = network.eval(), history
+        self.monotone_ = None
+        self.monotone_ = self._recalibrate(self._predict_matrix(valid[0]), valid[1], valid[2])
+
+    def _centre_output(self, network: DistributionNetwork, rows: Rows) -> None:
+        """Start at the mean of the scaled target: 0, or somewhere in [0, 1]."""
+        with torch.no_grad():
+            network.output.bias.zero_()
+            network.output.bias[0] = (rows.weight * rows.y).mean()
+
+    def _tensors(self, rows: tuple[Array, Array, Array], device: torch.device) -> Rows:
+        x, y, weights = rows
+        scaled = (
+            self.input_scaler_.transform(x),
+            self.target_scaler_.transform(y),
+            weights / weights.mean(),
+        )
+        return Rows(*(torch.as_tensor(a, dtype=torch.float32, device=device) for a in scaled))
+
+    def _batch_size(self, n_rows: int) -> int:
+        if self.batch_size == "auto":
+            # Eight steps an epoch on small data, so that epochs and patience keep their meaning.
+            return min(256, max(16, n_rows // 8))
+        return self.batch_size
+
+    # ---- predict ----------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> Array:
+        """Mean of the predictive distribution, (n,)."""
+        return self.predict_dist(X).mean
+
+    def predict_dist(self, X: Any) -> Distribution:
+        """Predictive distribution of every row, in target units."""
+        self._check_fitted()
+        return self._predict_matrix(self._matrix(X, reset=False))
+
+    def predict_interval(self, X: Any, coverage: ArrayLike = 0.9) -> Array:
+        """Central prediction intervals.
+
+        Returns
+        -------
+        array of shape (n, 2) for one coverage, (n, 2, L) for a list: row, bound, level
+        """
+        return self.predict_dist(X).interval(coverage)
+
+    def predict_quantiles(self, X: Any, alpha: ArrayLike = (0.1, 0.5, 0.9)) -> Array:
+        """Quantiles at any levels, (n, L), or (n,) for one level."""
+        return self.predict_dist(X).ppf(alpha)
+
+    def _predict_matrix(self, x: Array) -> Distribution:
+        dist = self._raw_distribution(x)
+        if self.monotone_ is not None:
+            dist = Recalibrated(dist, self.monotone_)
+        return self._bounded(dist)
+
+    def _bounded(self, dist: Distribution) -> Distribution:
+        if self.bounds is None:
+            return dist
+        low, high = self.bounds
+        return Clipped(dist, -np.inf if low is None else low, np.inf if high is None else high)
+
+    @torch.no_grad()
+    def _raw_distribution(self, x: Array) -> Distribution:
+        """What the network says, in target units, before recalibration and bounds."""
+        device = next(self.module_.parameters()).device
+        dtype = torch.float32 if device.type == "mps" else torch.float64
+        module = copy.deepcopy(self.module_).to(dtype)
+        scaled = torch.as_tensor(self.input_scaler_.transform(x))
+        parts = [
+            self._head.distribution(module.outputs(chunk.to(device, dtype)))
+            for chunk in scaled.split(_PREDICT_ROWS)
+        ]
+        scaler = self.target_scaler_
+        return concatenate(parts).affine(float(scaler.loc), float(scaler.scale))
+
+    # ---- save and load ----------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the fitted model to a folder: safetensors and JSON, no pickle.
+
+        The folder appears whole or not at all. ``overwrite=True`` replaces an older model.
+        """
+        self._check_fitted()
+        save_estimator(self, path, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, network: nn.Module | None = None) -> Self:
+        """Load a model that `save` wrote; its predictions are the same to the last bit.
+
+        No code from the files is run. A model that was fitted with a module of the user's own
+        needs an instance of it as `network`: weights are stored, classes are not.
+        """
+        return load_estimator(cls, path, network=network)
+
+    # ---- checks -----------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        if self.epochs < 1 or self.patience < 1:
+            raise ParameterError(
+                f"epochs and patience must be at least 1, got {self.epochs} and {self.patience}."
+            )
+        if self.batch_size != "auto" and not (
+            isinstance(self.batch_size, int | np.integer) and self.batch_size >= 1
+        ):
+            raise ParameterError(
+                f'batch_size must be "auto" or a number of rows, got {self.batch_size!r}.'
+            )
+        if not self.lr > 0 or self.weight_decay < 0:
+            raise ParameterError(
+                f"lr must be > 0 and weight_decay >= 0, got {self.lr} and {self.weight_decay}."
+            )
+        if self.scaling not in ("standard", "minmax"):
+            raise ParameterError(f'scaling must be "standard" or "minmax", got {self.scaling!r}.')
+        if self.bounds is not None:
+            low, high = self.bounds
+            if low is not None and high is not None and not low < high:
+                raise ParameterError(
+                    f"bounds must be (low, high) with low < high, got {self.bounds}."
+                )
+        if self.missing not in ("error", "impute"):
+            raise ParameterError(f'missing must be "error" or "impute", got {self.missing!r}.')
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "module_"):
+            raise errors.NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call fit(X, y) first."
+            )
+
+    def _matrix(self, X: Any, *, reset: bool) -> Array:
+        """Validated float64 matrix of what a user passed, (n, d)."""
+        X = to_local(X)
+        impute = self.missing == "impute"
+        with _in_our_family():
+            if hasattr(X, "dtypes") and hasattr(X, "columns"):
+                validate_data(self, X, reset=reset, skip_check_array=True)
+                if reset:
+                    self.encoder_ = (
+                        TableEncoder(impute=impute) if needs_encoder(X, impute=impute) else None
+                    )
+            else:
+                X = validate_data(
+                    self,
+                    X,
+                    reset=reset,
+                    dtype=np.float64,
+                    ensure_all_finite="allow-nan" if impute else True,
+                )
+                if reset:
+                    self.encoder_ = TableEncoder(impute=True) if impute else None
+            if self.encoder_ is not None:
+                frame = as_frame(X)
+                X = (self.encoder_.fit(frame) if reset else self.encoder_).transform(frame)
+            return cast(Array, check_array(X, dtype=np.float64, input_name="X", estimator=self))
+
+    def _training_rows(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> tuple[Array, Array, Array]:
+        if y is None:
+            raise DataError(
+                f"This {type(self).__name__} estimator requires y to be passed, "
+                "but the target y is None."
+            )
+        x = self._matrix(X, reset=True)
+        return (x, *self._targets(x, y, sample_weight))
+
+    def _validation_rows(self, data: tuple[Any, ...]) -> tuple[Array, Array, Array]:
+        if not 2 <= len(data) <= 3:
+            raise ParameterError(
+                f"validation_data must be (X, y) or (X, y, sample_weight), got {len(data)} items."
+            )
+        x = self._matrix(data[0], reset=False)
+        return (x, *self._targets(x, data[1], data[2] if len(data) == 3 else None))
+
+    def _targets(self, x: Array, y: Any, sample_weight: ArrayLike | None) -> tuple[Array, Array]:
+        with _in_our_family():
+            target = column_or_1d(to_local(y), warn=True)
+            if not np.issubdtype(np.asarray(target).dtype, np.number):
+                target = _to_numbers(target)
+            target = check_array(
+                target, dtype=np.float64, ensure_2d=False, input_name="y", estimator=self
+            )
+            check_consistent_length(x, target)
+            weights = _check_sample_weight(
+                None if sample_weight is None else to_local(sample_weight),
+                x,
+                dtype=np.float64,
+                ensure_non_negative=True,
+            )
+        return target, weights
+
+
+def _name_of(y: Any) -> str | None:
+    name = getattr(y, "name", None)  # of a pandas or polars series
+    return name if isinstance(name, str) and name else None
+
+
+def _check_enough(target: Array) -> None:
+    if len(target) < LEAST_ROWS:
+        raise DataError(
+            f"Found n_samples={len(target)} with a weight above 0, but at least {LEAST_ROWS} rows "
+            "are needed: some of them are held out for early stopping."
+        )
+    if np.ptp(target) == 0:
+        warnings.warn(
+            f"The target is constant ({target[0]:g}): the prediction is a narrow distribution "
+            "around it.",
+            DataWarning,
+            stacklevel=3,
+        )
+
+
+def _to_numbers(target: Any) -> Array:
+    try:
+        return np.asarray(target).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"y must be numeric, got {np.asarray(target).dtype}: Unknown label type. {error}"
+        ) from error
+
+
+@contextmanager
+def _in_our_family() -> Iterator[None]:
+    """Let the messages of scikit-learn's checks come as errors of our family."""
+    try:
+        yield
+    except CalibrantError:
+        raise
+    except ValueError as error:
+        raise DataError(str(error)) from error

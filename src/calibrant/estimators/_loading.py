@@ -1,0 +1,35 @@
+"""Load a model folder of any method."""
+
+from __future__ import annotations
+
+import os
+
+from torch import nn
+
+from calibrant.errors import ModelFileError
+from calibrant.estimators._base import NetworkRegressor
+from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
+from calibrant.estimators.mmd import MMDRegressor
+from calibrant.persistence import read_model
+
+# Only these classes are ever made from a file: a name in a manifest can't choose any other.
+_METHODS: tuple[type[NetworkRegressor], ...] = (HeteroscedasticRegressor, MMDRegressor)
+
+
+def load_model(
+    path: str | os.PathLike[str], *, network: nn.Module | None = None
+) -> NetworkRegressor:
+    """Load whatever method a model folder holds.
+
+    Parameters
+    ----------
+    path : path
+        Folder that ``save`` wrote.
+    network : nn.Module, optional
+        The user's own module, where the model was fitted with one.
+    """
+    name = read_model(path)[0].get("class")
+    for method in _METHODS:
+        if method.__name__ == name:
+            return method.load(path, network=network)
+    raise ModelFileError(f"{path} holds a {name!r}, which this version of calibrant does not know.")

@@ -1,0 +1,142 @@
+"""What of an estimator goes into a model folder, and back."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from calibrant.distributions import MonotoneMap
+from calibrant.errors import ModelFileError, ParameterError
+from calibrant.estimators._scaling import Scaler
+from calibrant.estimators._table import TableEncoder
+from calibrant.networks import build_network
+from calibrant.persistence import read_model, write_model
+from calibrant.training import resolve_device
+
+if TYPE_CHECKING:
+    from calibrant.estimators._base import NetworkRegressor
+
+Model = TypeVar("Model", bound="NetworkRegressor")
+_OWN_MODULE = "custom"  # stands for a module of the user's own, whose class is not stored
+
+
+def save_estimator(
+    model: NetworkRegressor, path: str | os.PathLike[str], *, overwrite: bool
+) -> None:
+    """Write a fitted estimator to a folder."""
+    parameters = dict(model.get_params(deep=False))
+    if isinstance(model.network, nn.Module):
+        parameters["network"] = _OWN_MODULE
+    if not isinstance(model.random_state, int | None):
+        parameters["random_state"] = None  # a generator has moved on since the fit
+    manifest = {
+        "class": type(model).__name__,
+        "library_version": _library_version(),
+        "parameters": _to_json(parameters),
+        "n_features": model.n_features_in_,
+        "n_inputs": len(model.input_scaler_.loc),
+        "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])] or None,
+        "target_name": model.target_name_,
+        "n_held_out": model.n_held_out_,
+        "encoder": None if model.encoder_ is None else model.encoder_.to_manifest(),
+        "history": _to_json(model.history_),
+    }
+    tensors: dict[str, NDArray[Any]] = {
+        f"network.{name}": value.detach().cpu().numpy()
+        for name, value in model.module_.state_dict().items()
+    }
+    for name, scaler in (("input", model.input_scaler_), ("target", model.target_scaler_)):
+        tensors[f"{name}.loc"] = np.asarray(scaler.loc)
+        tensors[f"{name}.scale"] = np.asarray(scaler.scale)
+    if model.monotone_ is not None:
+        tensors["monotone.x"] = model.monotone_.x[1:-1]
+        tensors["monotone.y"] = model.monotone_.y[1:-1]
+    write_model(path, manifest, tensors, overwrite=overwrite)
+
+
+def load_estimator(
+    cls: type[Model], path: str | os.PathLike[str], *, network: nn.Module | None
+) -> Model:
+    """Read a folder and rebuild the estimator of the given class."""
+    manifest, tensors = read_model(path)
+    if manifest.get("class") != cls.__name__:
+        raise ModelFileError(
+            f"{path} holds a {manifest.get('class')}, not a {cls.__name__}. "
+            "Load it with that class, or with calibrant.load_model."
+        )
+    parameters = manifest["parameters"]
+    if parameters.get("network") == _OWN_MODULE:
+        if network is None:
+            raise ParameterError(
+                f"{path} was fitted with a module of your own, and classes are not stored: pass an "
+                "instance of it, load(path, network=MyModule(...))."
+            )
+        parameters["network"] = network
+    try:
+        model = cls(**{name: _from_json(value) for name, value in parameters.items()})
+        _restore(model, manifest, tensors)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"{path} does not describe a whole {cls.__name__}: {error}") from error
+    return model
+
+
+def _restore(
+    model: NetworkRegressor, manifest: dict[str, Any], tensors: dict[str, NDArray[Any]]
+) -> None:
+    model.n_features_in_ = int(manifest["n_features"])
+    if manifest["feature_names"] is not None:
+        model.feature_names_in_ = np.array(manifest["feature_names"], dtype=object)
+    model.target_name_ = manifest["target_name"]
+    model.n_held_out_ = int(manifest["n_held_out"])
+    encoder = manifest["encoder"]
+    model.encoder_ = None if encoder is None else TableEncoder.from_manifest(encoder)
+    model.history_ = manifest["history"]
+    model.input_scaler_ = Scaler(tensors["input.loc"], tensors["input.scale"])
+    model.target_scaler_ = Scaler(tensors["target.loc"], tensors["target.scale"])
+    model.monotone_ = None
+    if "monotone.x" in tensors:
+        model.monotone_ = MonotoneMap(tensors["monotone.x"], tensors["monotone.y"])
+    network = build_network(model.network, int(manifest["n_inputs"]), model.hidden, model._head)
+    weights = {
+        name.removeprefix("network."): torch.as_tensor(value)
+        for name, value in tensors.items()
+        if name.startswith("network.")
+    }
+    network.load_state_dict(weights)
+    model.module_ = network.to(resolve_device(model.device)).eval()
+
+
+def _library_version() -> str:
+    try:
+        return version("calibrant")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _to_json(value: Any) -> Any:
+    """Tuples as lists, NumPy numbers as numbers, and not-a-number as null."""
+    if isinstance(value, dict):
+        return {str(key): _to_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_to_json(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _to_json(value.tolist())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise ParameterError(
+        f"The parameter value {value!r} can't be saved: a model folder holds JSON values only."
+    )
+
+
+def _from_json(value: Any) -> Any:
+    return tuple(_from_json(item) for item in value) if isinstance(value, list) else value

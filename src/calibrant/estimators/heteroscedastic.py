@@ -1,0 +1,106 @@
+"""Heteroscedastic regression by likelihood: stage 1 alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.distributions import Distribution as TorchDistribution
+
+from calibrant.errors import ParameterError
+from calibrant.estimators._base import NetworkRegressor
+from calibrant.losses import negative_log_likelihood
+from calibrant.training import Rows, Stage
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class HeteroscedasticRegressor(NetworkRegressor):
+    """Network that predicts a mean and a variance for every row (HNN in the paper).
+
+    Stage 1 of the paper: Gaussian negative log-likelihood in its stable form, early stopping
+    on held-out rows, the best weights kept.
+
+    Parameters
+    ----------
+    beta : float, default 0.5
+        Safeguard against a collapsing variance: each row is weighted by its predicted variance
+        to this power, held constant (beta-NLL). 0 is the plain likelihood of the paper.
+    network : {"mlp"} or nn.Module, default "mlp"
+        A module of your own maps (n, d) to features (n, k); it is copied and gets a head.
+    hidden : sequence of int, default (256, 256)
+        Widths of the hidden layers of the "mlp".
+    epochs : int, default 200
+        Most passes over the training rows.
+    batch_size : int or "auto", default "auto"
+        "auto" is 256, less on small data.
+    lr, weight_decay : float
+        Learning rate and L2 penalty of Adam.
+    patience : int, default 20
+        Epochs without a better validation score after which training ends.
+    validation_fraction : float, default 0.15
+        Share of the training rows held out, where `fit` gets neither validation rows nor `cv`.
+    scaling : {"standard", "minmax"}
+        How inputs and target are scaled, always on training rows alone.
+    bounds : (low, high) or None
+        Limits of the target, None where there is none; ``(0, None)`` keeps every quantile at or
+        above 0.
+    missing : {"error", "impute"}
+        What a gap in X is: an error, or the training median with a flag column.
+    device : str, default "auto"
+        "auto" takes a CUDA GPU where there is one.
+    random_state : int, RandomState or None
+        Same seed, same machine, same result.
+    verbose : bool, default False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    module_ : nn.Module
+        The trained network.
+    history_ : list of dict
+        One record an epoch: stage, epoch, train_loss, validation_score, best.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only where X was a frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import HeteroscedasticRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (200, 1))
+    >>> y = X[:, 0] + (0.1 + 0.2 * (X[:, 0] > 0)) * rng.standard_normal(200)
+    >>> model = HeteroscedasticRegressor(random_state=0).fit(X, y)
+    >>> model.predict_interval(X, coverage=[0.5, 0.9]).shape
+    (200, 2, 2)
+    """
+
+    beta: float = 0.5
+
+    def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
+        return [
+            Stage(
+                number=1,
+                loss=self._likelihood,
+                score=_mean_nll,
+                epochs=self.epochs,
+                batch_size=self._batch_size(len(train.y)),
+                lr=self.lr,
+                weight_decay=self.weight_decay,
+                patience=self.patience,
+            )
+        ]
+
+    def _likelihood(self, dist: TorchDistribution, rows: Rows) -> Tensor:
+        loss = negative_log_likelihood(dist, rows.y, beta=self.beta)
+        return (rows.weight * loss).mean()
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not 0 <= self.beta <= 1:
+            raise ParameterError(f"beta must lie in [0, 1], got {self.beta}.")
+
+
+def _mean_nll(dist: TorchDistribution, rows: Rows) -> Tensor:
+    return (rows.weight * negative_log_likelihood(dist, rows.y)).mean()

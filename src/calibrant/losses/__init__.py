@@ -1,0 +1,7 @@
+"""Training objectives: likelihoods, scoring rules and distribution matching."""
+
+from calibrant.losses.likelihood import negative_log_likelihood
+from calibrant.losses.matching import DistributionMatchingLoss
+from calibrant.losses.scores import crps, kernel_score
+
+__all__ = ["DistributionMatchingLoss", "crps", "kernel_score", "negative_log_likelihood"]

@@ -1,0 +1,87 @@
+"""Predictions as the kernel calibration family sees them: weighted normals in every row."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.distributions import Categorical, MixtureSameFamily, Normal
+from torch.distributions import Distribution as TorchDistribution
+
+from calibrant.errors import ParameterError
+from calibrant.kernels import Kernel
+
+
+class Prediction(NamedTuple):
+    """Weights, means and variances of K normals in each of n rows, all (n, K), in float64.
+
+    A single normal has K = 1, a draw is a normal of no variance: Gaussian or mixture, closed
+    form or sampled need no code of their own.
+    """
+
+    weights: Tensor
+    means: Tensor
+    variances: Tensor
+
+    @classmethod
+    def of(cls, dist: TorchDistribution, y: Tensor) -> Prediction:
+        """Take a Normal of shape (n,) or a MixtureSameFamily of normals (n, K) apart."""
+        weights, means, scales = _components(dist)
+        if y.shape != means.shape[:1]:
+            raise ParameterError(
+                f"y must have shape ({len(means)},) to match the predictions, got {tuple(y.shape)}."
+            )
+        return cls(weights.double(), means.double(), scales.double().square())
+
+    def draw(self, generator: torch.Generator | None) -> Prediction:
+        """One draw from every row, ``m + s e``; the choice of a component has no gradient."""
+        chosen = torch.multinomial(self.weights, 1, generator=generator)
+        mean, variance = self.means.gather(1, chosen), self.variances.gather(1, chosen)
+        noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
+        value = mean + variance.sqrt() * noise
+        return Prediction(torch.ones_like(mean), value, torch.zeros_like(mean))
+
+
+def score_rows(prediction: Prediction, y: Tensor, kernel: Kernel) -> Tensor:
+    """``k(y, y) - 2 E k(Y, y) + E k(Y, Y')`` of every row, (n,): the terms i = j."""
+    w, m, v = prediction
+    target = y.double()[:, None]
+    nothing = torch.zeros_like(y, dtype=torch.float64)
+    to_target = (w * kernel.expectation(m - target, v)).sum(dim=1)
+    among = kernel.expectation(m[:, :, None] - m[:, None, :], v[:, :, None] + v[:, None, :])
+    within = torch.einsum("na,nab,nb->n", w, among, w)
+    return kernel.expectation(nothing, nothing) - 2.0 * to_target + within
+
+
+def compare_rows(prediction: Prediction, y: Tensor, kernel: Kernel) -> Tensor:
+    """``k(y_i, y_j) - E k(Y_i, y_j) - E k(y_i, Y_j) + E k(Y_i, Y_j)`` of all pairs, (n, n)."""
+    w, m, v = prediction
+    target = y.double()
+    nothing = torch.zeros((), dtype=torch.float64, device=y.device)
+    targets = kernel.expectation(target[:, None] - target[None, :], nothing)
+    mixed = kernel.expectation(m[:, :, None] - target, v[:, :, None])  # (n, K, n)
+    mixed = torch.einsum("ia,iaj->ij", w, mixed)
+    # (n, K, 1, 1) against (n, K): all pairs of components of all pairs of rows
+    predicted = kernel.expectation(m[:, :, None, None] - m, v[:, :, None, None] + v)
+    predicted = torch.einsum("ia,iajb,jb->ij", w, predicted, w)
+    return targets - mixed - mixed.T + predicted
+
+
+def _components(dist: TorchDistribution) -> tuple[Tensor, Tensor, Tensor]:
+    """Weights, means and standard deviations, each (n, K)."""
+    if isinstance(dist, Normal):
+        if dist.loc.ndim != 1:
+            raise ParameterError(
+                "A normal prediction must have one mean a row, shape (n,), got "
+                f"{tuple(dist.loc.shape)}. Use .squeeze(-1) on an (n, 1) output."
+            )
+        return torch.ones_like(dist.loc)[:, None], dist.loc[:, None], dist.scale[:, None]
+    if isinstance(dist, MixtureSameFamily):
+        mixing, parts = dist.mixture_distribution, dist.component_distribution
+        if isinstance(mixing, Categorical) and isinstance(parts, Normal) and parts.loc.ndim == 2:
+            return mixing.probs, parts.loc, parts.scale
+    raise ParameterError(
+        "Expected a torch.distributions.Normal of shape (n,) or a MixtureSameFamily of normals "
+        f"with K components of shape (n, K), got {dist!r}."
+    )

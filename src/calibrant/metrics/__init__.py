@@ -1,0 +1,64 @@
+"""Metrics of a forecast: functions of a predictive distribution and the observed targets.
+
+`evaluate` gathers them all, with the noise floor and a verdict.
+"""
+
+from calibrant.metrics._evaluation import Evaluation
+from calibrant.metrics._group_results import GroupCalibration, WorstGroup
+from calibrant.metrics.accuracy import mae, r2, rmse, rse, smape
+from calibrant.metrics.calibration import (
+    LEVELS,
+    coverage,
+    ecpe,
+    mcpe,
+    pit,
+    quantile_calibration,
+    quantile_calibration_error,
+)
+from calibrant.metrics.conditional import (
+    calibration_by_bins,
+    calibration_by_group,
+    worst_group_coverage,
+)
+from calibrant.metrics.evaluation import evaluate
+from calibrant.metrics.floor import NoiseFloor, noise_floor
+from calibrant.metrics.scorers import crps_scorer, ecpe_scorer, nll_scorer
+from calibrant.metrics.scoring import crps, interval_score, nll, pinball
+from calibrant.metrics.sharpness import epiw, mean_width, mpiw
+from calibrant.metrics.significance import CalibrationTest, calibration_test
+
+__all__ = [
+    "LEVELS",
+    "CalibrationTest",
+    "Evaluation",
+    "GroupCalibration",
+    "NoiseFloor",
+    "WorstGroup",
+    "calibration_by_bins",
+    "calibration_by_group",
+    "calibration_test",
+    "coverage",
+    "crps",
+    "crps_scorer",
+    "ecpe",
+    "ecpe_scorer",
+    "epiw",
+    "evaluate",
+    "interval_score",
+    "mae",
+    "mcpe",
+    "mean_width",
+    "mpiw",
+    "nll",
+    "nll_scorer",
+    "noise_floor",
+    "pinball",
+    "pit",
+    "quantile_calibration",
+    "quantile_calibration_error",
+    "r2",
+    "rmse",
+    "rse",
+    "smape",
+    "worst_group_coverage",
+]

@@ -1,0 +1,124 @@
+"""What calibration within groups gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.metrics._inputs import Array
+from calibrant.metrics.floor import mean_ecpe_quantile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCalibration:
+    """Calibration of each of G groups of rows.
+
+    Attributes
+    ----------
+    names : tuple of G labels
+    n : array of shape (G,)
+        Rows in each group.
+    coverage : array of shape (G,)
+        Empirical coverage of the central intervals of level `level`.
+    level : float
+    ecpe : array of shape (G,)
+    floor : array of shape (G,)
+        Expected ECPE of a perfect forecaster on as many rows.
+    """
+
+    names: tuple[Any, ...]
+    n: NDArray[np.intp]
+    coverage: Array
+    level: float
+    ecpe: Array
+    floor: Array
+
+    @property
+    def mean_ecpe(self) -> float:
+        """Mean ECPE over groups, each counting once."""
+        return float(self.ecpe.mean())
+
+    @property
+    def mean_floor(self) -> float:
+        """Mean over groups of the floor: what a perfect forecaster scores as `mean_ecpe`."""
+        return float(self.floor.mean())
+
+    @property
+    def mean_floor_range(self) -> tuple[float, float]:
+        """Where 90% of perfect forecasters have their `mean_ecpe`."""
+        return mean_ecpe_quantile(self.floor, 0.05), mean_ecpe_quantile(self.floor, 0.95)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a group: n, coverage, ecpe and floor, indexed by name."""
+        import pandas as pd
+
+        columns = {name: getattr(self, name) for name in ("n", "coverage", "ecpe", "floor")}
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="group"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Lists of the columns of `to_frame`, the names and the means over groups."""
+        columns = {
+            name: getattr(self, name).tolist() for name in ("n", "coverage", "ecpe", "floor")
+        }
+        names = ("level", "mean_ecpe", "mean_floor", "mean_floor_range")
+        return {
+            "names": list(self.names),
+            **columns,
+            **{name: getattr(self, name) for name in names},
+        }
+
+    def __str__(self) -> str:
+        width = max([5, *(len(str(name)) for name in self.names)])
+        lines = [
+            f"{'group':<{width}}  {'n':>8}  {self.level:>7.0%} covers  {'ECPE':>6}  {'floor':>6}"
+        ]
+        for name, n, share, error, floor in zip(
+            self.names, self.n, self.coverage, self.ecpe, self.floor, strict=True
+        ):
+            lines.append(
+                f"{name!s:<{width}}  {n:>8,}  {share:>14.1%}  {error:>6.4f}  {floor:>6.4f}"
+            )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class WorstGroup:
+    """The group whose intervals cover least.
+
+    Attributes
+    ----------
+    name : label of the group
+    coverage : float
+        Its empirical coverage.
+    n : int
+        Its rows.
+    band : tuple of two floats
+        Where the coverage of a calibrated group of this size falls with 95% confidence, allowing
+        for the number of groups that were searched (Bonferroni).
+    """
+
+    name: Any
+    coverage: float
+    n: int
+    band: tuple[float, float]
+
+    @property
+    def outside(self) -> bool:
+        """Whether its coverage is outside the band: not explained by chance."""
+        return not self.band[0] <= self.coverage <= self.band[1]
+
+    def __str__(self) -> str:
+        verdict = "is not explained by chance" if self.outside else "is within chance"
+        return (
+            f"Group {self.name!s} ({self.n:,} rows) is covered least, {self.coverage:.1%}, which "
+            f"{verdict} ({self.band[0]:.1%} to {self.band[1]:.1%})."
+        )

@@ -1,0 +1,191 @@
+"""Calibration within groups and within bins: right on average can be wrong everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.distributions import Distribution
+from calibrant.errors import DataError, ParameterError
+from calibrant.metrics._group_results import GroupCalibration, WorstGroup
+from calibrant.metrics._inputs import Array, check_level, column
+from calibrant.metrics.calibration import coverage_errors, covered_counts, pit
+from calibrant.metrics.floor import binomial_band, expected_ecpe
+
+
+def calibration_by_group(
+    dist: Distribution, y: ArrayLike, groups: Any, *, coverage: float = 0.9
+) -> GroupCalibration:
+    """Calibration within each group of rows.
+
+    Parameters
+    ----------
+    dist : Distribution of n rows
+    y : array of shape (n,) or (n, 1)
+    groups : array of shape (n,)
+        Labels of any type; missing labels form a group of their own.
+    coverage : float
+        Level of the intervals whose coverage is reported.
+
+    Examples
+    --------
+    >>> from calibrant.distributions import Normal
+    >>> from calibrant.metrics import calibration_by_group
+    >>> found = calibration_by_group(
+    ...     Normal([0.0] * 4, [1.0] * 4), [0.1, -0.2, 4.0, 5.0], ["a", "a", "b", "b"]
+    ... )
+    >>> found.names, found.coverage
+    (('a', 'b'), array([1., 0.]))
+    """
+    u = pit(dist, y)
+    return group_calibration(u, groups, check_level(coverage, "coverage"))
+
+
+def calibration_by_bins(
+    dist: Distribution,
+    y: ArrayLike,
+    *,
+    by: str | ArrayLike = "mean",
+    bins: int = 10,
+    coverage: float = 0.9,
+) -> GroupCalibration:
+    """Calibration within bins of the prediction or of a feature, equally filled.
+
+    Parameters
+    ----------
+    dist : Distribution of n rows
+    y : array of shape (n,) or (n, 1)
+    by : "mean", "stddev" or array of shape (n,)
+        What to cut at its quantiles. Equal values always share a bin, so there are fewer bins
+        where many are equal.
+    bins : int
+        How many bins; 10 gives deciles.
+    coverage : float
+        Level of the intervals whose coverage is reported.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.distributions import Normal
+    >>> from calibrant.metrics import calibration_by_bins
+    >>> rng = np.random.default_rng(0)
+    >>> true = Normal(rng.normal(size=1000), rng.uniform(1, 3, size=1000))
+    >>> y = true.sample(random_state=1)
+    >>> flat = Normal(true.mean, np.full(1000, 2.0))
+    >>> found = calibration_by_bins(flat, y, by=true.stddev, bins=4)
+    >>> found.coverage.round(2)  # too wide in the first bins, too narrow in the last
+    array([1.  , 0.96, 0.86, 0.78])
+    """
+    u = pit(dist, y)
+    level = check_level(coverage, "coverage")
+    if isinstance(by, str):
+        if by not in ("mean", "stddev"):
+            raise ParameterError(
+                f"by must be 'mean', 'stddev' or an array with one value a row, got {by!r}."
+            )
+        values = dist.mean if by == "mean" else dist.stddev
+    else:
+        values = _finite(column(by, "by", len(dist)))
+    return bin_calibration(u, values, bins, level)
+
+
+def worst_group_coverage(
+    dist: Distribution, y: ArrayLike, groups: Any, *, coverage: float = 0.9, min_size: int = 1
+) -> WorstGroup:
+    """Group whose central intervals cover least, and whether chance explains it.
+
+    Parameters
+    ----------
+    dist : Distribution of n rows
+    y : array of shape (n,) or (n, 1)
+    groups : array of shape (n,)
+    coverage : float
+    min_size : int
+        Groups with fewer rows are left out: the coverage of three rows says little.
+
+    Examples
+    --------
+    >>> from calibrant.distributions import Normal
+    >>> from calibrant.metrics import worst_group_coverage
+    >>> worst = worst_group_coverage(
+    ...     Normal([0.0] * 4, [1.0] * 4), [0.1, -0.2, 0.3, 5.0], ["a", "a", "b", "b"]
+    ... )
+    >>> worst.name, worst.coverage, worst.outside
+    ('b', 0.5, False)
+    """
+    found = calibration_by_group(dist, y, groups, coverage=coverage)
+    candidates = np.flatnonzero(found.n >= min_size)
+    if not len(candidates):
+        raise DataError(
+            f"No group has min_size = {min_size} rows; the largest has {found.n.max()}."
+        )
+    # Of groups that are covered alike the largest is the one to look at.
+    worst = min(candidates, key=lambda g: (found.coverage[g], -found.n[g]))
+    n = int(found.n[worst])
+    low, high = binomial_band(n, coverage, 1.0 - 0.05 / len(candidates))
+    return WorstGroup(
+        found.names[worst], float(found.coverage[worst]), n, (float(low), float(high))
+    )
+
+
+# ---- from PIT values, for callers that already have them ----------------------------------------
+
+
+def group_calibration(u: Array, groups: Any, level: float) -> GroupCalibration:
+    """Calibration of PIT values u, (n,), within groups, in the order of the sorted labels."""
+    import pandas as pd
+
+    labels = column(groups, "groups", len(u))
+    codes, found = pd.factorize(labels, use_na_sentinel=False)
+    # One sort instead of one mask a group: there may be many groups.
+    parts = np.split(u[np.argsort(codes, kind="stable")], np.cumsum(np.bincount(codes))[:-1])
+    # Python's own numbers and strings; a date in nanoseconds would become a bare integer.
+    plain = found.dtype.kind not in "mM"
+    names = [name.item() if plain and isinstance(name, np.generic) else name for name in found]
+    order = sorted(range(len(names)), key=lambda g: _sort_key(names[g], bool(pd.isna(names[g]))))
+    return _collect([names[g] for g in order], [parts[g] for g in order], level)
+
+
+def _sort_key(name: Any, missing: bool) -> tuple[bool, str, Any]:
+    """Order of labels; those of different types have none of their own, a missing one is last."""
+    return missing, type(name).__name__, "" if missing else name
+
+
+def bin_calibration(u: Array, values: Array, bins: int, level: float) -> GroupCalibration:
+    """Calibration of PIT values u, (n,), within quantile bins of values, (n,)."""
+    if bins < 1:
+        raise ParameterError(f"bins must be at least 1, got {bins}.")
+    edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, bins + 1)[1:-1]))
+    index = np.searchsorted(edges, values, side="right")
+    members = [index == b for b in range(len(edges) + 1)]
+    members = [rows for rows in members if rows.any()]
+    names = [f"{values[rows].min():.4g} to {values[rows].max():.4g}" for rows in members]
+    return _collect(names, [u[rows] for rows in members], level)
+
+
+def _collect(names: Sequence[Any], parts: Sequence[Array], level: float) -> GroupCalibration:
+    n = np.array([len(part) for part in parts])
+    at = np.array([level])
+    return GroupCalibration(
+        names=tuple(names),
+        n=n,
+        coverage=np.array([covered_counts(part, at)[0] for part in parts]) / n,
+        level=level,
+        ecpe=np.array([coverage_errors(part).mean() for part in parts]),
+        floor=expected_ecpe(n),
+    )
+
+
+def _finite(values: NDArray[Any]) -> Array:
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"by must hold numbers, but {error}. Use calibration_by_group for labels."
+        ) from error
+    if not np.all(np.isfinite(numbers)):
+        raise DataError("by must be finite. Use calibration_by_group to keep missing values apart.")
+    return numbers

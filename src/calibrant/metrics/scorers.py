@@ -1,0 +1,59 @@
+"""Scorers for scikit-learn: ``GridSearchCV(model, grid, scoring=crps_scorer)``.
+
+Greater is better for scikit-learn, so every score is negated.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from numpy.typing import ArrayLike
+
+from calibrant.distributions import Distribution
+from calibrant.metrics.calibration import ecpe
+from calibrant.metrics.scoring import crps, nll
+
+
+class PredictsDistribution(Protocol):
+    """Anything with a ``predict_dist`` method, such as the estimators of calibrant."""
+
+    def predict_dist(self, X: Any) -> Distribution:
+        """Return the predictive distribution of the rows of X."""
+
+
+def crps_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
+    """Negated mean CRPS: the choice for tuning, a proper score in target units.
+
+    Parameters
+    ----------
+    estimator : fitted estimator with ``predict_dist``
+    X : array or frame of shape (n, d)
+    y : array of shape (n,)
+    """
+    return -crps(estimator.predict_dist(X), y)
+
+
+def nll_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
+    """Negated mean negative log-likelihood: proper, and severe on a too narrow forecast.
+
+    Parameters
+    ----------
+    estimator : fitted estimator with ``predict_dist``
+    X : array or frame of shape (n, d)
+    y : array of shape (n,)
+    """
+    return -nll(estimator.predict_dist(X), y)
+
+
+def ecpe_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
+    """Negated ECPE: calibration alone, which a forecast that ignores X can have too.
+
+    Use it beside a proper score, not instead of one.
+
+    Parameters
+    ----------
+    estimator : fitted estimator with ``predict_dist``
+    X : array or frame of shape (n, d)
+    y : array of shape (n,)
+    """
+    return -ecpe(estimator.predict_dist(X), y)

@@ -1,0 +1,125 @@
+"""Proper scoring rules: calibration and sharpness in one number, lower is better."""
+
+from __future__ import annotations
+
+from typing import overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibrant.distributions import Distribution
+from calibrant.metrics._inputs import Array, Levels, check_levels, check_target
+from calibrant.metrics._quantile_pass import (
+    interval_levels,
+    interval_score_sum,
+    pinball_sum,
+    quantile_tiles,
+)
+from calibrant.metrics.calibration import LEVELS
+
+
+def nll(dist: Distribution, y: ArrayLike) -> float:
+    """Mean negative log-likelihood, ``-mean(log f(y))``.
+
+    Infinite where a target is impossible under its distribution, as almost every target is for
+    `Empirical`, which has no density: use `crps` there.
+
+    Parameters
+    ----------
+    dist : Distribution of n rows
+    y : array of shape (n,) or (n, 1)
+
+    Examples
+    --------
+    >>> from calibrant.distributions import Normal
+    >>> from calibrant.metrics import nll
+    >>> round(nll(Normal([0.0], [1.0]), [0.0]), 4)
+    0.9189
+    """
+    target = check_target(dist, y)
+    return -float(np.mean(dist.log_prob(target)))
+
+
+def crps(dist: Distribution, y: ArrayLike) -> float:
+    """Mean continuous ranked probability score, in target units.
+
+    ``mean_i int (F_i(t) - 1{t >= y_i})^2 dt``; the absolute error for a point forecast.
+
+    Parameters
+    ----------
+    dist : Distribution of n rows
+    y : array of shape (n,) or (n, 1)
+
+    Examples
+    --------
+    >>> from calibrant.distributions import Normal
+    >>> from calibrant.metrics import crps
+    >>> round(crps(Normal([0.0], [1.0]), [0.0]), 4)
+    0.2337
+    """
+    target = check_target(dist, y)
+    return float(np.mean(dist.crps(target)))
+
+
+def pinball(dist: Distribution, y: ArrayLike, *, levels: ArrayLike = LEVELS) -> float:
+    """Mean pinball (quantile) score over rows and levels, in target units.
+
+    ``mean max(q d, (q - 1) d)`` with ``d = y - ppf(q)``. Over many evenly spaced levels it is
+    about half the CRPS.
+
+    Parameters
+    ----------
+    dist : Distribution of n rows
+    y : array of shape (n,) or (n, 1)
+    levels : float, or array of shape (L,)
+
+    Examples
+    --------
+    >>> from calibrant.distributions import Normal
+    >>> from calibrant.metrics import pinball
+    >>> pinball(Normal([0.0, 0.0], [1.0, 1.0]), [2.0, -2.0], levels=0.5)
+    1.0
+    """
+    target = check_target(dist, y)
+    wanted = np.atleast_1d(check_levels(levels, "levels"))
+    tiles = quantile_tiles(dist, wanted)
+    total = sum(float(pinball_sum(q, target[rows], wanted).sum()) for rows, q in tiles)
+    return total / (len(dist) * len(wanted))
+
+
+@overload
+def interval_score(dist: Distribution, y: ArrayLike, *, coverage: float = 0.9) -> float: ...
+@overload
+def interval_score(dist: Distribution, y: ArrayLike, *, coverage: Levels) -> Array: ...
+def interval_score(
+    dist: Distribution, y: ArrayLike, *, coverage: float | Levels = 0.9
+) -> float | Array:
+    """Mean interval (Winkler) score of central intervals, in target units.
+
+    ``(upper - lower) + 2 / (1 - coverage) * distance(y, [lower, upper])``.
+
+    Parameters
+    ----------
+    dist : Distribution of n rows
+    y : array of shape (n,) or (n, 1)
+    coverage : float, or array of shape (L,)
+
+    Returns
+    -------
+    float, or array of shape (L,) for a list of coverages
+
+    Examples
+    --------
+    >>> from calibrant.distributions import Normal
+    >>> from calibrant.metrics import interval_score
+    >>> round(interval_score(Normal([0.0], [1.0]), [0.0], coverage=0.9), 3)
+    3.29
+    """
+    target = check_target(dist, y)
+    wanted = check_levels(coverage, "coverage")
+    shares = np.atleast_1d(wanted)
+    total = np.zeros(len(shares))
+    for rows, bounds in quantile_tiles(dist, interval_levels(shares)):
+        total += interval_score_sum(bounds, target[rows], shares)
+    scores = total / len(dist)
+    return float(scores[0]) if wanted.ndim == 0 else scores

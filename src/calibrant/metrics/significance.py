@@ -1,0 +1,132 @@
+"""The test whether miscalibration is larger than chance at this number of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import kstest
+
+from calibrant.distributions import Distribution
+from calibrant.metrics._inputs import Array, check_level
+from calibrant.metrics.calibration import LEVELS, covered_counts, pit
+from calibrant.metrics.floor import binomial_band, simulated_errors
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationTest:
+    """Outcome of `calibration_test`.
+
+    Attributes
+    ----------
+    n : int
+    confidence : float
+    ecpe, mcpe : float
+    p_value : float
+        Share of perfect forecasters whose ECPE on n rows is at least this large.
+    mcpe_p_value : float
+        The same for MCPE.
+    pit_p_value : float
+        Kolmogorov-Smirnov test of the PIT against the uniform distribution: it also sees errors
+        that central intervals hide, such as a bias made up for by too wide a spread.
+    levels : array of shape (99,)
+    coverage : array of shape (99,)
+        Empirical coverage at each level.
+    lower, upper : arrays of shape (99,)
+        Pointwise band of the coverage of a perfect forecaster with the given confidence.
+    """
+
+    n: int
+    confidence: float
+    ecpe: float
+    mcpe: float
+    p_value: float
+    mcpe_p_value: float
+    pit_p_value: float
+    levels: Array
+    coverage: Array
+    lower: Array
+    upper: Array
+
+    @property
+    def reject(self) -> bool:
+        """Whether chance alone is ruled out with the given confidence.
+
+        Either the ECPE or the PIT test must fall below half of ``1 - confidence``: with two
+        tests, that keeps false alarms below ``1 - confidence`` in all.
+        """
+        return min(self.p_value, self.pit_p_value) < (1.0 - self.confidence) / 2.0
+
+    def __str__(self) -> str:
+        found = "Miscalibrated" if self.reject else "No evidence of miscalibration"
+        return (
+            f"{found} at {self.confidence:.0%} confidence on {self.n:,} rows: "
+            f"ECPE {self.ecpe:.4f} ({p_text(self.p_value)}), MCPE {self.mcpe:.4f} "
+            f"({p_text(self.mcpe_p_value)}), PIT {p_text(self.pit_p_value)}."
+        )
+
+
+def calibration_test(
+    dist: Distribution, y: ArrayLike, *, confidence: float = 0.95
+) -> CalibrationTest:
+    """Test whether the miscalibration is larger than a perfect forecaster shows by chance.
+
+    The rows must be independent given the forecasts; overlapping forecasts of a time series are
+    not, and then the p-values are too small.
+
+    Parameters
+    ----------
+    dist : Distribution of n rows
+    y : array of shape (n,) or (n, 1)
+    confidence : float
+        Of the decision ``reject`` and of the coverage bands.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.distributions import Normal
+    >>> from calibrant.metrics import calibration_test
+    >>> y = np.random.default_rng(0).normal(size=2000)
+    >>> calibration_test(Normal(np.zeros(2000), np.ones(2000)), y).reject
+    False
+    >>> calibration_test(Normal(np.zeros(2000), np.full(2000, 0.8)), y).reject
+    True
+    """
+    return judge_pit(pit(dist, y), check_level(confidence, "confidence"))
+
+
+def judge_pit(u: Array, confidence: float) -> CalibrationTest:
+    """Test PIT values, (n,)."""
+    n = len(u)
+    coverage = covered_counts(u) / n
+    errors = np.abs(coverage - LEVELS)
+    ecpe, mcpe = float(errors.mean()), float(errors.max())
+    mean_errors, largest_errors = simulated_errors(n)
+    lower, upper = binomial_band(n, LEVELS, confidence)
+    return CalibrationTest(
+        n=n,
+        confidence=confidence,
+        ecpe=ecpe,
+        mcpe=mcpe,
+        p_value=_p_value(ecpe, mean_errors),
+        mcpe_p_value=_p_value(mcpe, largest_errors),
+        # The exact law costs time in proportion to n; from here on the limit is as good.
+        pit_p_value=float(kstest(u, "uniform", method="exact" if n < 10_000 else "asymp").pvalue),
+        levels=LEVELS,
+        coverage=coverage,
+        lower=lower,
+        upper=upper,
+    )
+
+
+def _p_value(observed: float, simulated: Array) -> float:
+    # The observed value counts as one draw more: a p-value of zero would claim too much. Errors
+    # on few rows tie; the tolerance keeps ties apart from rounding.
+    as_large = np.count_nonzero(simulated >= observed - 1e-12)
+    return float((1 + as_large) / (1 + len(simulated)))
+
+
+def p_text(p_value: float) -> str:
+    """Write a p-value for readers: beyond one in ten thousand its size says nothing more."""
+    return f"p = {p_value:.2g}" if p_value >= 1e-4 else "p < 0.0001"

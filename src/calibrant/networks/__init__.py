@@ -1,0 +1,7 @@
+"""Networks and the heads that turn their outputs into distributions."""
+
+from calibrant.networks.distribution_network import DistributionNetwork, build_network
+from calibrant.networks.heads import GaussianHead, Head
+from calibrant.networks.mlp import MLP
+
+__all__ = ["MLP", "DistributionNetwork", "GaussianHead", "Head", "build_network"]

@@ -1,0 +1,155 @@
+"""Model folders: safetensors and JSON, written whole or not at all, read without running code.
+
+A folder holds ``manifest.json`` (what the model is) and ``tensors.safetensors`` (its numbers).
+The manifest carries a digest of the tensors and one of itself, so that a truncated, swapped or
+edited file is refused. The digests guard against accidents and careless edits; they are not a
+signature.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.errors import MissingFileError, ModelFileError, OutputExistsError
+
+FORMAT_VERSION = 1
+_MANIFEST, _TENSORS = "manifest.json", "tensors.safetensors"
+
+
+def write_model(
+    path: str | os.PathLike[str],
+    manifest: Mapping[str, Any],
+    tensors: Mapping[str, NDArray[Any]],
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Write a model folder; after a crash the old folder is there, or none, never half of one.
+
+    Parameters
+    ----------
+    path : path
+        Folder to create. Its parent must exist.
+    manifest : mapping
+        JSON values only.
+    tensors : mapping of name to array
+    overwrite : bool, default False
+        Replace a folder that is already there.
+    """
+    from safetensors.numpy import save
+
+    target = Path(path)
+    check_free(target, overwrite=overwrite)
+    # asarray, not ascontiguousarray: a scalar must come back as a scalar, not as (1,).
+    blob = save({name: np.asarray(array, order="C") for name, array in tensors.items()})
+    content = dict(manifest, format_version=FORMAT_VERSION, tensors_sha256=_sha256(blob))
+    content["manifest_sha256"] = _digest(content)
+    work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.absolute().parent))
+    try:
+        fresh = work / "new"
+        fresh.mkdir()
+        _write_durably(fresh / _TENSORS, blob)
+        text = json.dumps(content, indent=2, sort_keys=True, allow_nan=False)
+        _write_durably(fresh / _MANIFEST, text.encode() + b"\n")
+        if target.exists():
+            os.replace(target, work / "old")
+        os.replace(fresh, target)
+    except BaseException:
+        # Between the two renames the old folder stands aside: put it back.
+        if (work / "old").exists() and not target.exists():
+            os.replace(work / "old", target)
+        raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read a model folder and check it.
+
+    Returns
+    -------
+    manifest : dict
+    tensors : dict of name to array
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    folder = Path(path)
+    for name in (_MANIFEST, _TENSORS):
+        if not (folder / name).is_file():
+            raise MissingFileError(
+                f"{folder} is not a model folder: it has no {name}. "
+                "Pass the folder that save() or `calibrant fit --out` wrote."
+            )
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_bytes())
+        version = manifest["format_version"]
+        stored = manifest.pop("manifest_sha256")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelFileError(f"{folder / _MANIFEST} is damaged: {error!r}. {_ADVICE}") from error
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{folder} was written in format {version} by calibrant "
+            f"{manifest.get('library_version')}; this version reads formats up to "
+            f"{FORMAT_VERSION}. Upgrade calibrant to load it."
+        )
+    if stored != _digest(manifest):
+        raise ModelFileError(f"{folder / _MANIFEST} was changed after saving. {_ADVICE}")
+    blob = (folder / _TENSORS).read_bytes()
+    if manifest.get("tensors_sha256") != _sha256(blob):
+        raise ModelFileError(
+            f"{folder / _TENSORS} does not belong to its manifest: it is truncated, swapped or "
+            f"was changed. {_ADVICE}"
+        )
+    try:
+        return manifest, load(blob)
+    except SafetensorError as error:  # only a forger gets past the digest to here
+        raise ModelFileError(f"{folder / _TENSORS} is damaged: {error}. {_ADVICE}") from error
+
+
+def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Complain if a model can't be written: something stands there, or there is no parent."""
+    target = Path(path)
+    if not target.absolute().parent.is_dir():
+        raise MissingFileError(f"There is no folder {target.parent} to write {target.name} into.")
+    if not os.path.lexists(target):
+        return
+    if not overwrite:
+        raise OutputExistsError(
+            f"{target} exists already. Choose another name, or overwrite it (overwrite=True, "
+            "--force on the command line)."
+        )
+    if not (target / _MANIFEST).is_file() and not (target.is_dir() and not any(target.iterdir())):
+        raise OutputExistsError(
+            f"{target} exists and is not a model folder: it stays. Choose another name."
+        )
+
+
+_ADVICE = "Save the model again, or restore the folder from a copy."
+
+
+def _sha256(blob: bytes) -> str:
+    return hashlib.sha256(blob).hexdigest()
+
+
+def _digest(manifest: Mapping[str, Any]) -> str:
+    return _sha256(json.dumps(manifest, sort_keys=True, allow_nan=False).encode())
+
+
+def _write_durably(path: Path, blob: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(blob)
+        file.flush()
+        # Some file systems can't sync; the rename then still orders what readers see.
+        with contextlib.suppress(OSError):
+            os.fsync(file.fileno())

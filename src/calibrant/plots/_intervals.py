@@ -1,0 +1,111 @@
+"""Prediction intervals over a feature, over time or over sorted rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.distributions import Distribution
+from calibrant.errors import DataError, ParameterError
+from calibrant.metrics._inputs import Array, check_dist, check_levels, check_target, column
+from calibrant.plots._style import BLUE, VERMILLION, axes_or_new, legend_above, tidy, tint
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def intervals(
+    dist: Distribution,
+    y: ArrayLike | None = None,
+    *,
+    x: Any = None,
+    coverage: float | Sequence[float] = (0.5, 0.9),
+    ax: Axes | None = None,
+    max_rows: int = 500,
+) -> Axes:
+    """Draw the median and central intervals of each row, with the observed targets.
+
+    Parameters
+    ----------
+    dist : Distribution of n rows
+    y : array of shape (n,) or (n, 1), optional
+        Observed targets; those outside the widest interval are drawn as crosses.
+    x : array of shape (n,), optional
+        Numbers or dates to draw over. Without it rows are sorted by their median.
+    coverage : float or sequence of floats in (0, 1)
+        Nominal coverages, drawn from the widest, lightest, to the narrowest.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if None.
+    max_rows : int
+        Of more rows, this many evenly spaced ones are drawn.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.distributions import Normal
+    >>> from calibrant.plots import intervals
+    >>> hours = np.arange(48)
+    >>> dist = Normal(np.sin(hours / 4), np.full(48, 0.3))
+    >>> ax = intervals(dist, dist.sample(random_state=0), x=hours, coverage=0.95)
+    """
+    check_dist(dist)
+    shares = np.sort(np.atleast_1d(check_levels(coverage, "coverage")))
+    target = None if y is None else check_target(dist, y)
+    if max_rows < 2:
+        raise ParameterError(f"max_rows must be at least 2, got {max_rows}.")
+    rows, at, x_label = _positions(dist, x, max_rows)
+    drawn = dist[rows]
+    bounds = drawn.interval(shares)  # (rows, 2, L)
+
+    ax = axes_or_new(ax, (7.2, 3.8))
+    tints = np.linspace(0.5, 0.25, len(shares)) if len(shares) > 1 else [0.25]
+    for level in range(len(shares) - 1, -1, -1):
+        ax.fill_between(
+            at,
+            bounds[:, 0, level],
+            bounds[:, 1, level],
+            color=tint(BLUE, tints[level]),
+            linewidth=0,
+            label=f"{100 * shares[level]:.4g}% interval",
+        )
+    ax.plot(at, drawn.median, color=BLUE, linewidth=1.2, label="median")
+    if target is not None:
+        _draw_targets(ax, at, target[rows], bounds[:, :, -1], float(shares[-1]))
+    ax.set(xlabel=x_label, ylabel="target (in its own units)")
+    legend_above(ax, ncols=3)
+    ax.margins(x=0.01)
+    tidy(ax)
+    return ax
+
+
+def _positions(
+    dist: Distribution, x: Any, max_rows: int
+) -> tuple[NDArray[np.intp], NDArray[Any], str]:
+    """Rows to draw in order, where to draw them and the name of that axis."""
+    n = len(dist)
+    kept = np.unique(np.linspace(0, n - 1, min(n, max_rows)).round().astype(np.intp))
+    if x is None:
+        order = np.argsort(dist.median, kind="stable")
+        return order[kept], kept, "row, sorted by predicted median (rank)"
+    values = column(x, "x", n)
+    if values.dtype == object or values.dtype.kind in "US":
+        raise DataError(
+            f"x must hold numbers or dates, got {values.dtype}. Convert it, for example with "
+            "numpy.asarray(x, dtype='datetime64[s]')."
+        )
+    order = np.argsort(values, kind="stable")[kept]
+    return order, values[order], str(getattr(x, "name", None) or "x")
+
+
+def _draw_targets(ax: Axes, at: NDArray[Any], y: Array, widest: Array, share: float) -> None:
+    inside = (y >= widest[:, 0]) & (y <= widest[:, 1])
+    ax.plot(at[inside], y[inside], ".", color="black", markersize=3.5, label="observed")
+    label = f"observed, outside {100 * share:.4g}%"
+    ax.plot(at[~inside], y[~inside], "x", color=VERMILLION, markersize=5, label=label)

@@ -1,0 +1,89 @@
+"""Reliability diagram: empirical against nominal coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from calibrant.distributions import Distribution
+from calibrant.errors import ParameterError
+from calibrant.metrics import LEVELS, coverage, ecpe, noise_floor
+from calibrant.metrics.floor import binomial_band
+from calibrant.plots._style import BAND, GREY, axes_or_new, line_look, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def reliability(
+    forecasts: Distribution | Mapping[str, Distribution],
+    y: ArrayLike,
+    *,
+    ax: Axes | None = None,
+    band: float | None = 0.9,
+) -> Axes:
+    """Draw the coverage of central intervals against their nominal level, 0.01 ... 0.99.
+
+    On the diagonal intervals cover what they promise; below it they are too narrow, above it too
+    wide. The grey band holds, at each level, the share `band` of perfect forecasters on as many
+    rows: inside it a curve can't be told from a perfect one.
+
+    Parameters
+    ----------
+    forecasts : Distribution of n rows, or mapping from names to them
+        Several methods on the same rows are drawn as one curve each.
+    y : array of shape (n,) or (n, 1)
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if None.
+    band : float in (0, 1) or None
+        None draws no band.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.distributions import Normal
+    >>> from calibrant.plots import reliability
+    >>> y = np.random.default_rng(0).normal(size=500)
+    >>> forecasts = {s: Normal(np.zeros(500), np.full(500, float(s))) for s in ("0.5", "1", "2")}
+    >>> ax = reliability(forecasts, y)
+    """
+    curves = dict(forecasts) if isinstance(forecasts, Mapping) else {"": forecasts}
+    if not curves:
+        raise ParameterError("reliability needs at least one distribution, got an empty mapping.")
+    # Everything is computed, and the input checked, before a figure is opened.
+    shares = {name: coverage(dist, y, level=LEVELS) for name, dist in curves.items()}
+    errors = {name: ecpe(dist, y) for name, dist in curves.items()}
+    n = len(next(iter(curves.values())))
+    if band is not None and not 0 < band < 1:
+        raise ParameterError(f"band must be in (0, 1) or None, got {band}.")
+
+    ax = axes_or_new(ax, (4.8, 4.8))
+    if band is not None:
+        lower, upper = binomial_band(n, LEVELS, band)
+        label = f"{band:.0%} of perfect forecasts"
+        ax.fill_between(LEVELS, lower, upper, color=BAND, linewidth=0, label=label)
+    ax.plot([0, 1], [0, 1], color=GREY, linewidth=1, label=f"perfect (ECPE {_floor(n)} by chance)")
+    for index, (name, share) in enumerate(shares.items()):
+        colour, style = line_look(index)
+        label = f"{name} (ECPE {errors[name]:.3f})" if name else f"ECPE {errors[name]:.3f}"
+        ax.plot(LEVELS, share, color=colour, linestyle=style, linewidth=1.8, label=label)
+    ax.set(
+        xlim=(0, 1),
+        ylim=(0, 1),
+        aspect="equal",
+        xlabel="nominal coverage of the central interval (probability)",
+        ylabel=f"share of {n:,} targets inside it",
+    )
+    ax.legend(frameon=False, loc="upper left", fontsize="small")
+    tidy(ax)
+    return ax
+
+
+def _floor(n: int) -> str:
+    return f"{noise_floor(n).ecpe:.3f}"

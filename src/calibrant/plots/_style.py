@@ -1,0 +1,51 @@
+"""Colours and axes that all figures share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito (2008): told apart with every kind of colour vision; yellow, faint on white, last.
+BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
+PALETTE = (BLUE, VERMILLION, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
+LINE_STYLES = ("-", "--", "-.", ":")
+GREY = "#7F7F7F"
+BAND = "#D9D9D9"
+
+
+def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """Return the given axes, or those of a new figure of this size in inches."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt  # takes half a second, and only drawing needs it
+
+    _, new = plt.subplots(figsize=size, layout="constrained")
+    return new
+
+
+def tidy(ax: Axes) -> None:
+    """Leave out the frame lines that carry no data."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def legend_above(ax: Axes, **options: Any) -> None:
+    """Put the legend over the axes, where it hides nothing."""
+    ax.legend(
+        frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), **options
+    )
+
+
+def tint(colour: str, strength: float) -> tuple[float, float, float]:
+    """Mix a colour with white; unlike transparency it looks the same in the legend."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = (1.0 - strength * (1.0 - part) for part in to_rgb(colour))
+    return red, green, blue
+
+
+def line_look(index: int) -> tuple[str, str]:
+    """Colour and line style of the curve with this number: no two alike among the first 28."""
+    cycle, position = divmod(index, len(PALETTE))
+    return PALETTE[position], LINE_STYLES[cycle % len(LINE_STYLES)]

@@ -1,0 +1,19 @@
+"""Training: a ladder of short steps, from a stage to a batch."""
+
+from calibrant.training.devices import resolve_device
+from calibrant.training.history import Record
+from calibrant.training.loop import run_stage
+from calibrant.training.progress import ProgressBar, Silent, open_progress
+from calibrant.training.rows import Rows
+from calibrant.training.stage import Stage
+
+__all__ = [
+    "ProgressBar",
+    "Record",
+    "Rows",
+    "Silent",
+    "Stage",
+    "open_progress",
+    "resolve_device",
+    "run_stage",
+]

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def done(run, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "figures"
+    result = run("demo", "--out", folder, "--quick")
+    assert result.exit_code == 0, result.output
+    return result, folder
+
+
+def test_writes_figures_and_scores(done) -> None:
+    _, folder = done
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *("history.png", "intervals.png", "pit.png", "reliability.png", "scores.json")
+    ]
+    for path in folder.glob("*.png"):
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert path.stat().st_size < 150_000
+
+
+def test_prints_both_methods_the_truth_and_the_floor(done) -> None:
+    result, folder = done
+    for word in ("HeteroscedasticRegressor", "MMDRegressor", "truth (best possible)"):
+        assert result.stdout.count(word) == 2  # a row and a verdict
+    assert "noise floor" in result.stdout
+    assert f"Figures and scores.json are in {folder}." in result.stdout
+
+
+def test_scores_are_those_of_the_table(done) -> None:
+    result, folder = done
+    scores = json.loads((folder / "scores.json").read_text())
+    assert (scores["data"], scores["train_rows"], scores["test_rows"]) == ("skewed", 1600, 400)
+    assert {"calibrant", "numpy", "torch"} <= set(scores["versions"])
+    for metrics in scores["methods"].values():
+        assert f"{metrics['crps']:.4f}" in result.stdout
+    truth = scores["methods"]["truth (best possible)"]["crps"]
+    assert all(metrics["crps"] > 0.95 * truth for metrics in scores["methods"].values())
+
+
+def test_an_existing_folder_is_used_again(run, done) -> None:
+    _, folder = done
+    (folder / "mine.txt").write_text("kept")
+    assert run("demo", "--out", folder, "--quick", "--seed", 1).exit_code == 0
+    assert json.loads((folder / "scores.json").read_text())["seed"] == 1
+    assert (folder / "mine.txt").read_text() == "kept"

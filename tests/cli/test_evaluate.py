@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.csv.gz", "table.parquet"])
+def test_prints_the_table_with_the_verdict(run, data, model, name) -> None:
+    done = run("evaluate", model, data / name)
+    assert done.exit_code == 0, done.stderr
+    assert done.stderr == ""
+    for word in ("Evaluation on 120 rows", "ECPE", "floor", "CRPS", "RMSE"):
+        assert word in done.stdout
+
+
+def test_json(run, data, model) -> None:
+    result = json.loads(run("evaluate", model, data / "table.csv", "--json").stdout)
+    assert result["n"] == 120
+    assert result["groups"] is None
+    assert 0 <= result["ecpe"] <= 1
+    assert result["verdict"]
+
+
+def test_markdown(run, data, model) -> None:
+    assert "| metric | value |" in run("evaluate", model, data / "table.csv", "--markdown").stdout
+
+
+def test_groups(run, data, frame, model) -> None:
+    done = run("evaluate", model, data / "table.csv", "--groups", "shop", "--json")
+    groups = json.loads(done.stdout)["groups"]
+    assert sorted(groups["names"]) == sorted(frame["shop"].unique())
+    printed = run("evaluate", model, data / "table.csv", "--groups", "shop").stdout
+    assert all(shop in printed for shop in frame["shop"].unique())
+
+
+def test_another_name_for_the_target(run, data, frame, model, tmp_path) -> None:
+    frame.rename(columns={"price": "paid"}).to_csv(tmp_path / "t.csv", index=False)
+    renamed = run("evaluate", model, tmp_path / "t.csv", "--target", "paid", "--json")
+    assert renamed.stdout == run("evaluate", model, data / "table.csv", "--json").stdout
+
+
+def test_rows_without_a_target_are_left_out(run, frame, model, tmp_path) -> None:
+    gaps = frame.copy()
+    gaps.loc[:9, "price"] = np.nan
+    gaps.to_csv(tmp_path / "gaps.csv", index=False)
+    done = run("evaluate", model, tmp_path / "gaps.csv", "--json")
+    assert json.loads(done.stdout)["n"] == 110
+    assert "10 of 120 rows left out" in done.stderr
+
+
+def test_a_target_without_a_name_must_be_given(run, frame, tmp_path) -> None:
+    from calibrant import HeteroscedasticRegressor
+
+    columns = ["size", "importance"]
+    fitted = HeteroscedasticRegressor(random_state=0, epochs=2)
+    fitted.fit(frame[columns].to_numpy(), frame["price"].to_numpy()).save(tmp_path / "m")
+    frame[[*columns, "price"]].to_csv(tmp_path / "t.csv", index=False)
+    done = run("evaluate", tmp_path / "m", tmp_path / "t.csv")
+    assert done.exit_code == 2
+    assert "fitted to a target without a name: pass --target." in done.stderr
+    assert run("evaluate", tmp_path / "m", tmp_path / "t.csv", "--target", "price").exit_code == 0

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor, load_model
+
+
+def fit(run: Any, *arguments: object) -> Any:
+    done = run("fit", *arguments, "--epochs", 2)
+    assert done.exit_code == 0, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.csv.gz", "table.parquet"])
+def test_every_format_gives_the_same_model(run, data, tmp_path, model, name) -> None:
+    fit(run, data / name, "--target", "price", "--out", tmp_path / "model")
+    expected, got = load_model(model), load_model(tmp_path / "model")
+    assert list(got.feature_names_in_) == ["size", "age", "colour", "sold", "shop", "importance"]
+    assert got.encoder_.to_manifest() == expected.encoder_.to_manifest()
+    for mine, theirs in zip(got.module_.parameters(), expected.module_.parameters(), strict=True):
+        np.testing.assert_array_equal(mine.detach(), theirs.detach())
+
+
+def test_notes_say_what_was_done_to_the_columns(run, data, tmp_path) -> None:
+    done = fit(run, data / "table.csv", "--target", "price", "--out", tmp_path / "m")
+    assert done.stdout == ""
+    notes = [line for line in done.stderr.splitlines() if line.startswith("Note: ")]
+    assert notes == [
+        "Note: name: left out, 120 different texts in 120 rows look like an identifier",
+        "Note: colour: one-hot, 4 categories",
+        "Note: sold: one-hot, 2 categories",
+        "Note: shop: one-hot, 4 categories",
+        "Note: age: gaps filled with the median, flagged",
+    ]
+
+
+def test_summary_says_where_the_model_is_and_what_was_kept(run, data, tmp_path) -> None:
+    out = tmp_path / "m"
+    done = fit(run, data / "table.csv", "--target", "price", "--out", out)
+    assert f"The model is in {out}." in done.stderr
+    assert "120 rows, 18 held out" in done.stderr
+    assert "Stage 1: kept epoch" in done.stderr
+    assert "Stage 2: " in done.stderr
+
+
+def test_json_is_all_of_standard_output(run, data, tmp_path) -> None:
+    out = tmp_path / "m"
+    done = fit(run, data / "table.csv", "--target", "price", "--out", out, "--json", "--quiet")
+    assert done.stderr == ""
+    summary = json.loads(done.stdout)
+    assert summary["model"] == str(out)
+    assert summary["method"] == "MMDRegressor"
+    assert (summary["target"], summary["rows"], summary["held_out_rows"]) == ("price", 120, 18)
+    assert [stage["stage"] for stage in summary["stages"]] == [1, 2]
+    assert len(summary["notes"]) == 5
+
+
+def test_quiet_says_nothing(run, data, tmp_path) -> None:
+    done = fit(run, data / "table.csv", "--target", "price", "--out", tmp_path / "m", "--quiet")
+    assert done.output == ""
+
+
+def test_method_bounds_and_seed_reach_the_model(run, data, tmp_path) -> None:
+    out = tmp_path / "m"
+    options = ["--method", "heteroscedastic", "--lower", 0, "--seed", 7, "--device", "cpu"]
+    fit(run, data / "table.csv", "--target", "price", "--out", out, *options)
+    got = load_model(out)
+    assert type(got) is HeteroscedasticRegressor
+    assert (got.bounds, got.random_state, got.device, got.epochs) == ((0.0, None), 7, "cpu", 2)
+    assert got.target_name_ == "price"
+
+
+def test_epochs_never_raise_the_budget_of_stage_two(run, data, tmp_path) -> None:
+    out = tmp_path / "m"
+    done = run(
+        "fit", data / "table.csv", "--target", "price", "--out", out, "--epochs", 60, "--quiet"
+    )
+    assert done.exit_code == 0
+    got = load_model(out)
+    assert got.epochs == 60
+    assert got.matching_epochs == MMDRegressor().matching_epochs == 50
+
+
+def test_columns_with_another_role_are_not_learned_from(run, data, tmp_path) -> None:
+    out = tmp_path / "m"
+    options = ["--groups", "shop", "--weight", "importance", "--drop", "name", "--drop", "sold"]
+    done = fit(run, data / "table.csv", "--target", "price", "--out", out, *options)
+    assert "identifier" not in done.stderr
+    assert list(load_model(out).feature_names_in_) == ["size", "age", "colour"]
+
+
+def test_groups_are_held_out_whole(run, frame, tmp_path) -> None:
+    frame = frame.replace({"shop": {"west": None}})  # a gap is a group, too
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    options = ["--groups", "shop", "--json"]
+    done = fit(run, tmp_path / "t.csv", "--target", "price", "--out", tmp_path / "m", *options)
+    sizes = frame["shop"].value_counts(dropna=False).tolist()
+    assert json.loads(done.stdout)["held_out_rows"] in sizes
+
+
+def test_validation_rows_replace_the_held_out_ones(run, data, frame, tmp_path) -> None:
+    # In this file alone the colours would be read as numbers.
+    valid = frame.iloc[:30].assign(colour=7, extra=1.0)
+    valid.to_csv(tmp_path / "valid.csv", index=False)
+    options = ["--validation", tmp_path / "valid.csv", "--weight", "importance", "--json"]
+    done = fit(run, data / "table.csv", "--target", "price", "--out", tmp_path / "m", *options)
+    summary = json.loads(done.stdout)
+    assert (summary["rows"], summary["held_out_rows"]) == (120, 30)
+    assert "'7'. They count as none of the known ones." in done.stderr
+
+
+def test_rows_without_a_target_are_left_out(run, frame, tmp_path) -> None:
+    gaps = frame.copy()
+    gaps.loc[:4, "price"] = np.nan
+    gaps.to_csv(tmp_path / "gaps.csv", index=False)
+    done = fit(run, tmp_path / "gaps.csv", "--target", "price", "--out", tmp_path / "m", "--json")
+    assert "gaps.csv: 5 of 120 rows left out, they have no 'price'" in done.stderr
+    assert json.loads(done.stdout)["rows"] == 115
+
+
+def test_row_numbers_without_a_header_are_left_out(run, frame, tmp_path) -> None:
+    frame[["size", "price"]].to_csv(tmp_path / "t.csv")  # pandas writes its index
+    done = fit(run, tmp_path / "t.csv", "--target", "price", "--out", tmp_path / "m", "--json")
+    assert "Unnamed: 0: left out, a column without a name" in done.stderr
+    assert json.loads(done.stdout)["inputs"] == ["size"]
+
+
+def test_categories_are_the_texts_of_the_file(run, frame, tmp_path) -> None:
+    rng = np.random.default_rng(1)
+    table = frame[["size", "price"]].assign(
+        code=rng.choice(["007", "7", "x"], len(frame)),
+        open=rng.choice(["true", "false"], len(frame)),
+    )
+    table.to_csv(tmp_path / "t.csv", index=False)
+    fit(run, tmp_path / "t.csv", "--target", "price", "--out", tmp_path / "m")
+    assert load_model(tmp_path / "m").encoder_.categories_ == {
+        "code": ["007", "7", "x"],
+        "open": ["false", "true"],
+    }
+
+
+def test_constant_target_is_a_note_and_not_a_python_warning(run, frame, tmp_path) -> None:
+    frame[["size"]].assign(price=3.0).to_csv(tmp_path / "t.csv", index=False)
+    done = fit(run, tmp_path / "t.csv", "--target", "price", "--out", tmp_path / "m")
+    assert "Note: The target is constant (3)" in done.stderr
+    assert "Warning" not in done.stderr
+
+
+def test_force_replaces_a_model(run, data, tmp_path) -> None:
+    out = tmp_path / "m"
+    fit(run, data / "table.csv", "--target", "price", "--out", out)
+    fit(run, data / "table.csv", "--target", "size", "--out", out, "--force")
+    assert load_model(out).target_name_ == "size"
+
+
+def test_decimals_and_dates_in_parquet(run, frame, tmp_path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    table = pa.table(
+        {
+            "size": pa.array(frame["size"].round(2)).cast(pa.decimal128(10, 2), safe=False),
+            "day": pd.date_range("2024-01-01", periods=len(frame)),
+            "price": frame["price"],
+        }
+    )
+    parquet.write_table(table, tmp_path / "t.parquet")
+    done = fit(run, tmp_path / "t.parquet", "--target", "price", "--out", tmp_path / "m", "--json")
+    assert json.loads(done.stdout)["inputs"] == ["size"]
+    assert "day: left out" in done.stderr
+
+
+def test_nothing_else_is_left_in_the_folder(run, data, tmp_path: Path) -> None:
+    fit(run, data / "table.csv", "--target", "price", "--out", tmp_path / "m")
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibrant import metrics
+from calibrant.distributions import (
+    Clipped,
+    Distribution,
+    Empirical,
+    Mixture,
+    MonotoneMap,
+    Normal,
+    Recalibrated,
+    concatenate,
+)
+from calibrant.metrics import evaluate
+
+METRICS = [
+    "ecpe",
+    "mcpe",
+    "quantile_calibration_error",
+    "coverage",
+    "epiw",
+    "mpiw",
+    "rmse",
+    "mae",
+    "r2",
+    "smape",
+    "rse",
+    "nll",
+    "crps",
+    "pinball",
+    "interval_score",
+]
+N = 400
+
+
+def families() -> dict[str, Distribution]:
+    rng = np.random.default_rng(21)
+    normal = Normal(rng.normal(5, 2, N), rng.uniform(0.5, 2, N))
+    mixture = Mixture(
+        rng.dirichlet(np.ones(3), N), rng.normal(5, 2, (N, 3)), rng.uniform(0.3, 1, (N, 3))
+    )
+    recalibrated = Recalibrated(normal, MonotoneMap([0.3, 0.8], [0.25, 0.85]))
+    return {
+        "normal": normal,
+        "mixture": mixture,
+        "recalibrated": recalibrated,
+        "empirical": Empirical(rng.normal(5, 2, (N, 30))),
+        "clipped": Clipped(normal, low=0.0),
+        "stacked": concatenate([normal[:100], mixture[100:]]),
+    }
+
+
+@pytest.fixture(params=list(families()))
+def dist(request: pytest.FixtureRequest) -> Distribution:
+    return families()[request.param]
+
+
+def test_every_metric_is_that_of_its_function(dist: Distribution) -> None:
+    y = dist.sample(random_state=1)
+    result = evaluate(dist, y)
+    for name in METRICS:
+        expected = getattr(metrics, name)(dist, y)
+        assert getattr(result, name) == pytest.approx(expected, rel=1e-9), name
+    test = metrics.calibration_test(dist, y)
+    assert (result.p_value, result.floor) == (test.p_value, metrics.noise_floor(N))
+    for by in ("mean", "stddev"):
+        expected = metrics.calibration_by_bins(dist, y, by=by).mean_ecpe
+        assert getattr(result, f"by_{by}").mean_ecpe == pytest.approx(expected)
+
+
+def test_options_reach_their_metrics() -> None:
+    dist = families()["normal"]
+    y = dist.sample(random_state=1)
+    groups = np.arange(N) % 3
+    result = evaluate(dist, y, groups, coverage=0.8)
+    assert result.level == 0.8
+    assert result.coverage == metrics.coverage(dist, y, level=0.8)
+    assert result.interval_score == pytest.approx(metrics.interval_score(dist, y, coverage=0.8))
+    expected = metrics.calibration_by_group(dist, y, groups, coverage=0.8)
+    assert result.groups is not None
+    assert result.groups.to_frame().equals(expected.to_frame())
+
+
+def test_quantiles_are_asked_for_once() -> None:
+    asked = []
+
+    class Counting(Normal):
+        def ppf(self, q: Any) -> Any:
+            asked.append(len(self) * np.size(q))
+            return super().ppf(q)
+
+    evaluate(Counting(np.zeros(50), np.ones(50)), np.zeros(50))
+    assert sum(asked) == 50 * (199 + 2)
+
+
+def verdict_of(forecast: Distribution, y: np.ndarray) -> str:
+    return evaluate(forecast, y).verdict
+
+
+def test_verdicts() -> None:
+    rng = np.random.default_rng(31)
+    loc, scale = rng.normal(size=4000), rng.uniform(1, 2, size=4000)
+    y = loc + scale * rng.normal(size=4000)
+    truth = verdict_of(Normal(loc, scale), y)
+    assert truth.startswith("Calibrated: ECPE 0.00")
+    assert "is what chance gives at n = 4,000 (floor 0.0050, 95% of perfect" in truth
+    assert verdict_of(Normal(loc, 0.8 * scale), y).startswith(
+        "Overconfident: 90% intervals cover 8"
+    )
+    wide = verdict_of(Normal(loc, 1.25 * scale), y)
+    assert wide.startswith("Underconfident: 90% intervals cover 9")
+    assert wide.endswith("p < 0.0001).")
+    assert verdict_of(Normal(loc + 0.3, scale), y).startswith("Biased: predictions are too high")
+    assert verdict_of(Normal(loc - 0.3, scale), y).startswith("Biased: predictions are too low")
+    pointed = MonotoneMap([0.05, 0.25, 0.75, 0.95], [0.02, 0.3, 0.7, 0.98])
+    bent = verdict_of(Recalibrated(Normal(loc, scale), pointed), y)
+    assert bent.startswith("Misshapen: ")
+    assert " but " in bent
+
+
+def test_verdict_looks_behind_the_average() -> None:
+    rng = np.random.default_rng(32)
+    scale = rng.uniform(0.3, 3.0, size=4000)
+    loc = scale  # the deciles of the mean are those of the true spread
+    y = loc + scale * rng.normal(size=4000)
+    flat = Normal(loc, np.ones(4000))
+    shape = metrics.pit(flat, y)
+    knots = np.quantile(shape, np.linspace(0, 1, 102)[1:-1])
+    # A map that is fitted to the average hides that every row is wrong.
+    averaged = Recalibrated(flat, MonotoneMap(knots, np.linspace(0, 1, 102)[1:-1]))
+    said = verdict_of(averaged, y)
+    assert said.startswith("Calibrated on average: ")
+    assert "but not within deciles of the predicted mean (ECPE 0." in said
+
+
+def test_text_is_a_narrow_aligned_table(dist: Distribution) -> None:
+    text = str(evaluate(dist, dist.sample(random_state=1), groups=np.arange(N) % 2))
+    lines = text.splitlines()
+    assert lines[0] == f"Evaluation on {N} rows"
+    assert max(map(len, lines)) <= 80
+    (head,) = [line for line in lines if line.startswith("Calibration ")]
+    (row,) = [line for line in lines if line.startswith("  ECPE  ")]
+    assert head.index("value") + len("value") == row.index("0.0") + len("0.0000")
+    assert f"{metrics.noise_floor(N).ecpe:.4f}" in row
+    assert all(label in text for label in ("MCPE", "RMSE", "CRPS", "2 groups", "90% intervals"))
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_table_at_extreme_scales(scale: float) -> None:
+    dist = Normal(np.arange(20.0) * scale, np.full(20, scale))
+    assert max(map(len, str(evaluate(dist, dist.mean)).splitlines())) <= 80
+
+
+def test_json_is_valid_and_complete(dist: Distribution) -> None:
+    result = evaluate(dist, np.full(N, 4.321), groups=np.arange(N) % 3)
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    read = json.loads(result.to_json(), parse_constant=refuse)
+    assert read == json.loads(result.to_json(indent=2)) == result.to_dict()
+    assert {*METRICS, "n", "p_value", "verdict", "floor", "by_mean", "groups"} <= set(read)
+    assert read["floor"]["ecpe_range"] == list(result.floor.ecpe_range)
+    assert read["groups"]["names"] == [0, 1, 2]
+    assert read["r2"] is None  # a constant target
+
+
+def test_infinite_nll_is_null() -> None:
+    result = evaluate(Empirical(np.zeros((5, 3))), np.arange(5.0))
+    assert result.nll == np.inf
+    assert result.to_dict()["nll"] is None
+    assert "inf" in str(result)
+
+
+def test_labels_that_json_does_not_know() -> None:
+    groups = pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"]))
+    result = evaluate(Normal([0.0, 1.0], [1.0, 1.0]), [0.0, 1.0], groups)
+    names = json.loads(result.to_json())["groups"]["names"]
+    assert [name[:10] for name in names] == ["2020-01-01", "2021-01-01"]
+
+
+def test_frame() -> None:
+    dist = families()["normal"]
+    result = evaluate(dist, dist.sample(random_state=1))
+    frame = result.to_frame()
+    assert list(frame.columns) == ["value", "floor"]
+    assert set(METRICS) <= set(frame.index)
+    assert frame.loc["ecpe", "value"] == result.ecpe
+    assert frame.loc["mcpe", "floor"] == result.floor.mcpe
+    assert np.isnan(frame.loc["rmse", "floor"])
+
+
+def test_markdown_and_html() -> None:
+    dist = families()["normal"]
+    result = evaluate(dist, dist.sample(random_state=1))
+    lines = result.to_markdown().splitlines()
+    assert lines[0] == result.verdict
+    assert lines[2] == "| metric | value | floor |"
+    assert all(line.count("|") == 4 for line in lines[2:])
+    assert f"| ECPE | {result.ecpe:.4f} | {result.floor.ecpe:.4f} |" in lines
+    html = evaluate(Normal([0.0] * 99, [0.1] * 99), np.arange(99.0))._repr_html_()
+    assert "&lt; 0.0001)" in html
+
+
+def test_frozen() -> None:
+    result = evaluate(Normal([0.0], [1.0]), [0.5])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.ecpe = 0.0  # type: ignore[misc]
+
+
+def test_one_row() -> None:
+    result = evaluate(Normal([0.0], [1.0]), [0.5])
+    assert result.n == 1
+    assert str(result).startswith("Evaluation on 1 row\n")

@@ -1,0 +1,79 @@
+"""The PIT map: right where there is something to repair, silent where there is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from calibrant.distributions import Normal, Recalibrated
+from calibrant.errors import DataError
+from calibrant.metrics import ecpe, noise_floor
+from calibrant.recalibration import fit_pit_map
+
+
+def test_repairs_a_wrong_spread_to_the_limit() -> None:
+    rng = np.random.default_rng(0)
+    errors = []
+    for _ in range(20):
+        g = fit_pit_map(stats.norm.cdf(2.0 * rng.standard_normal(2000)))
+        y = 2.0 * rng.standard_normal(4000)
+        base = Normal(np.zeros(4000), np.ones(4000))
+        assert ecpe(base, y) > 0.15
+        errors.append(ecpe(Recalibrated(base, g), y))
+    limit = noise_floor(round(1 / (1 / 2000 + 1 / 4000))).ecpe
+    assert np.mean(errors) < 1.25 * limit
+
+
+def test_leaves_a_perfect_forecaster_nearly_alone() -> None:
+    rng = np.random.default_rng(1)
+    distances = []
+    for _ in range(50):
+        g = fit_pit_map(rng.random(300))
+        distances.append(np.abs(g(np.linspace(0, 1, 101)) - np.linspace(0, 1, 101)).mean())
+    # the empirical distribution function itself deviates by 0.31 / sqrt(300) = 0.018
+    assert np.mean(distances) < 0.008
+
+
+def test_finite_sample_levels() -> None:
+    u = np.array([0.2, 0.4, 0.6, 0.8])
+    g = fit_pit_map(u, shrink=False)
+    np.testing.assert_allclose(g(u), [0.2, 0.4, 0.6, 0.8])
+    assert g(0.0) == 0.0
+    assert g(1.0) == 1.0
+
+
+def test_a_weight_of_two_is_the_row_twice() -> None:
+    rng = np.random.default_rng(2)
+    u = rng.beta(2, 3, 4000)
+    twice = fit_pit_map(np.concatenate([u, u[:2000]]), shrink=False)
+    weighted = fit_pit_map(u, np.where(np.arange(4000) < 2000, 2.0, 1.0), shrink=False)
+    grid = np.linspace(0.02, 0.98, 49)
+    np.testing.assert_allclose(weighted(grid), twice(grid), atol=0.01)
+
+
+def test_rows_without_weight_do_not_count() -> None:
+    u = np.random.default_rng(3).beta(2, 2, 100)
+    padded = fit_pit_map(np.append(u, [0.0, 1.0]), np.append(np.ones(100), [0.0, 0.0]))
+    assert padded == fit_pit_map(u)
+
+
+@given(st.lists(st.sampled_from([0.0, 1e-12, 0.25, 0.5, 0.5 + 1e-12, 0.75, 1.0]), max_size=60))
+def test_any_ties_give_a_map_with_an_inverse(values: list[float]) -> None:
+    g = fit_pit_map(np.array(values))
+    p = np.linspace(0, 1, 33)
+    assert np.all(np.diff(g(p)) > 0)
+    np.testing.assert_allclose(g.inverse(g(p)), p, atol=1e-7)
+
+
+@pytest.mark.parametrize("values", [[0.5, 1.5], [np.nan], [[0.5]]])
+def test_bad_values(values: list[float]) -> None:
+    with pytest.raises(DataError, match=r"numbers in \[0, 1\]"):
+        fit_pit_map(values)
+
+
+def test_bad_weights() -> None:
+    with pytest.raises(DataError, match="Expected 2 sample weights"):
+        fit_pit_map([0.1, 0.2], [1.0])

@@ -1,0 +1,61 @@
+"""The README is a promise: its Python and its commands run as they stand."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", README.read_text(encoding="utf-8"), re.M | re.S
+    )
+
+
+def run(command: list[str], folder: Path) -> str:
+    # The scripts beside this interpreter, no window for a figure, and no waiting for a busy core.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "PATH": path, "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("code", blocks("python"), ids=["first", "more"])
+def test_python(code: str, tmp_path: Path) -> None:
+    run([sys.executable, "-W", "error::FutureWarning", "-c", code], tmp_path)
+
+
+def test_commands(tmp_path: Path) -> None:
+    (commands,) = blocks("sh")
+    output = run(["bash", "-e", "-c", commands], tmp_path)
+    assert "Evaluation on 500 rows" in output
+    assert (tmp_path / "predictions.csv").read_text().count("\n") == 501
+
+
+def test_pictures_are_there_and_small() -> None:
+    pictures = re.findall(r"!\[.*?\]\((.*?)\)", README.read_text(encoding="utf-8"))
+    assert len(pictures) == 2
+    for picture in pictures:
+        assert (README.parent / picture).stat().st_size < 150_000
+
+
+def test_links_lead_somewhere() -> None:
+    links = re.findall(r"(?<!!)\[[^\]]*\]\(([^)]*)\)", README.read_text(encoding="utf-8"))
+    local = [link for link in links if not link.startswith("https://")]
+    assert {"CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"} <= set(local)
+    assert all((README.parent / link).exists() for link in local)
