@@ -72,8 +72,18 @@ def run_cell(cell: tuple[str, int, str], data: str, device: str) -> dict[str, An
         "floor": scores.floor.ecpe,
         "limit": limit.ecpe,
         "epochs": [r["epoch"] for r in model.history_ if r["best"]],
+        "machine": describe_machine(device),
         **{metric: float(getattr(scores, metric)) for metric in METRICS},
     }
+
+
+def describe_machine(device: str) -> str:
+    """What a figure was measured on and with."""
+    import torch
+
+    where = torch.cuda.get_device_name() if device == "cuda" else f"{os.cpu_count()} CPU cores"
+    versions = f"Python {platform.python_version()}, torch {torch.__version__}"
+    return f"{date.today()}, {versions}, {where}, one thread a fit"
 
 
 def run_all(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -142,17 +152,13 @@ def main() -> None:
     )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2)))
-    parser.add_argument("--out", default="defaults.jsonl", help="records of finished fits")
+    parser.add_argument("--out", default="benchmarks/results/defaults.jsonl")
     options = parser.parse_args()
-    start = time.perf_counter()
     records = run_all(options)
-    import torch
-
     print(f"python {' '.join(sys.argv)}")
-    print(
-        f"{date.today()}, Python {platform.python_version()}, torch {torch.__version__}, "
-        f"{os.cpu_count()} cores, device {options.device}, {time.perf_counter() - start:.0f} s"
-    )
+    for machine in dict.fromkeys(r["machine"] for r in records):
+        methods = dict.fromkeys(r["method"] for r in records if r["machine"] == machine)
+        print(f"{', '.join(methods)}: {machine}")
     show(records, options.methods)
 
 

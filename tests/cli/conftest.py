@@ -17,7 +17,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> Iterator[None]:
-    """Keep torch on one thread, here and in processes: on a busy machine two wait for each other."""
+    """Keep torch on one thread, here and in processes: two would wait for a busy core."""
     import torch
 
     before = torch.get_num_threads()

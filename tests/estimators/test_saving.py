@@ -13,7 +13,13 @@ import torch
 
 import calibrant
 from calibrant import HeteroscedasticRegressor, MMDRegressor
-from calibrant.errors import CalibrantError, ModelFileError, OutputExistsError, ParameterError
+from calibrant.errors import (
+    CalibrantError,
+    CalibrantWarning,
+    ModelFileError,
+    OutputExistsError,
+    ParameterError,
+)
 from calibrant.persistence import read_model, write_model
 
 QUICK: dict[str, Any] = {"hidden": (16, 8), "epochs": 4, "random_state": 0, "device": "cpu"}
@@ -131,6 +137,16 @@ def test_own_module_needs_an_instance(tmp_path) -> None:
         MMDRegressor.load(tmp_path / "model")
     again = MMDRegressor.load(tmp_path / "model", network=torch.nn.Linear(1, 5))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_a_model_from_a_gpu_runs_on_the_cpu_where_there_is_none(tmp_path) -> None:
+    frame, y = make_frame()
+    model = MMDRegressor(missing="impute", **QUICK_MMD).fit(frame, y)
+    model.device = "cuda:99"  # no machine of ours has that many
+    model.save(tmp_path / "model")
+    with pytest.warns(CalibrantWarning, match="cuda:99.*runs on the CPU"):
+        again = MMDRegressor.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
 
 
 def test_random_state_objects_are_not_stored(tmp_path) -> None:

@@ -43,6 +43,13 @@ def test_both_stages_in_a_row_with_the_kept_epochs() -> None:
     assert "epoch" in ax.get_xlabel()
 
 
+def test_a_history_that_starts_with_epoch_0() -> None:
+    history = [{**entry, "epoch": entry["epoch"] - 1} for entry in entries()[:3]]
+    curve, star = training_history(history).get_lines()
+    assert list(curve.get_xdata()) == [0, 1, 2]
+    assert list(star.get_xdata()) == [1]  # where its label says
+
+
 def test_losses_of_different_size_share_an_axis() -> None:
     ax = training_history(entries())
     (right,) = [other for other in ax.figure.axes if other is not ax]

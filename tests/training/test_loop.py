@@ -12,6 +12,7 @@ from calibrant.errors import ParameterError
 from calibrant.losses import negative_log_likelihood
 from calibrant.networks import DistributionNetwork, GaussianHead, build_network
 from calibrant.training import Rows, Silent, Stage, resolve_device, run_stage
+from calibrant.training.devices import threads_for
 from calibrant.training.loop import batches
 
 
@@ -110,3 +111,18 @@ def test_devices() -> None:
     assert resolve_device("auto").type in ("cpu", "cuda")
     with pytest.raises(ParameterError, match='device must be "auto" or a device'):
         resolve_device("warp-drive")
+
+
+def test_small_batches_train_on_one_thread_and_the_setting_comes_back() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with threads_for(16):
+            assert torch.get_num_threads() == 1
+        with threads_for(257):
+            assert torch.get_num_threads() == 2
+        with pytest.raises(RuntimeError), threads_for(16):
+            raise RuntimeError
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from calibrant.datasets import Dataset, load
 from calibrant.distributions import Distribution, Mixture
@@ -45,8 +44,6 @@ class Run:
 
 def run_methods(*, quick: bool, seed: int, voice: Voice) -> Run:
     """Fit both methods to four fifths of the data and predict the rest."""
-    # The networks are small: a second thread saves nothing, and waits if the core is busy.
-    torch.set_num_threads(1)
     data = load("skewed", n=2000 if quick else 4000, random_state=seed)
     order = np.random.default_rng(seed).permutation(len(data.frame))
     cut = int(0.8 * len(order))

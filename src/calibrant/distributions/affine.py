@@ -83,6 +83,6 @@ class Affine(Distribution):
         return self.base._cells_per_row()
 
     def affine(self, loc: ArrayLike, scale: ArrayLike) -> Self:
-        """Return the distribution of ``loc + scale * Y``: the two changes become one."""
-        shift, factor = loc_and_scale(loc, scale, len(self))
-        return type(self)(self.base, shift + factor * self.loc, factor * self.scale)
+        """Return the distribution of ``loc + scale * Y``: one change after the other."""
+        # Made one, the two would round differently and miss the atoms by a last digit.
+        return type(self)(self._changed, loc, scale)

@@ -74,8 +74,9 @@ class Mixture(Distribution):
     def variance(self) -> Array:
         """Variance of each row, (n,): within the components plus between them."""
         _, offset, distance = self._centred()
-        spread: Array = self.scales**2 + (distance - offset) ** 2
-        return np.einsum("nk,nk->n", self.weights, spread)
+        parts = self.weights * (self.scales**2 + (distance - offset) ** 2)
+        variance: Array = parts.sum(axis=1)
+        return variance
 
     def _centred(self) -> tuple[Array, Array, Array]:
         """Location of the heaviest component, of the mean from there (n, 1), of all (n, K).
@@ -89,11 +90,12 @@ class Mixture(Distribution):
 
     def _over_components(self, function: Callable[[Array], Array], y: Array) -> Array:
         # One component at a time: temporaries stay (rows, k) instead of (rows, k, K).
-        out = np.zeros(y.shape)
+        out, total = np.zeros(y.shape), np.zeros((len(y), 1))
         for k in range(self.locs.shape[1]):
             z = (y - self.locs[:, k, None]) / self.scales[:, k, None]
             out += self.weights[:, k, None] * function(z)
-        return np.minimum(out, 1.0, out=out)  # the weights add up to 1 only to rounding error
+            total += self.weights[:, k, None]
+        return out / total  # 1 but for rounding, which would show where out is 1
 
     def _cdf(self, y: Array) -> Array:
         return self._over_components(ndtr, y)

@@ -23,6 +23,7 @@ from calibrant.distributions.normal import Normal
 from calibrant.errors import ParameterError
 
 _MOST_KNOTS = 256  # that become panel edges where every row has edges of its own
+_STEEP = 100.0
 _TAIL_LEVELS = 10.0 ** -np.array([1.0, 2.0, 4.0, 8.0, 16.0])  # of the outermost knots
 
 
@@ -58,15 +59,30 @@ class Recalibrated(Integrated):
         return len(self.base)
 
     def _cdf(self, y: Array) -> Array:
-        return self.monotone(self.base._cdf(y))
+        below = self.base._cdf(y)
+        if self._steep_above:
+            return np.where(below > 0.5, 1.0 - self._upper(y), self.monotone(below))
+        return self.monotone(below)
 
     def _cdf_left(self, y: Array) -> Array:
-        return self.monotone(self.base._cdf_left(y))
+        left = self.base._cdf_left(y)
+        if self._steep_above:  # the same numbers as in the cdf where the base is continuous
+            return np.where(left == self.base._cdf(y), self._cdf(y), self.monotone(left))
+        return self.monotone(left)
 
     def _sf(self, y: Array) -> Array:
         below = self.base._cdf(y)
-        upper = self.monotone.mirrored()(self.base._sf(y))
-        return np.where(below > 0.5, upper, 1.0 - self.monotone(below))
+        return np.where(below > 0.5, self._upper(y), 1.0 - self.monotone(below))
+
+    def _upper(self, y: Array) -> Array:
+        """P(Y > y) from the upper tail of the base."""
+        return self.monotone.mirrored()(self.base._sf(y))
+
+    @property
+    def _steep_above(self) -> bool:
+        """Whether g magnifies the rounding of levels near 1, so that it pays to look from above."""
+        steep = self.monotone.slopes > _STEEP
+        return bool(np.any(steep & (self.monotone.x[1:] > 0.5)))
 
     def _ppf(self, tail: Array, upper: Flags) -> Array:
         if isinstance(self.base, Empirical):

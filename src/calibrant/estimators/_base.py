@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import copy
 import os
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_array,
-    check_consistent_length,
-    column_or_1d,
-    validate_data,
-)
 from torch import nn
 
 from calibrant import errors
@@ -32,17 +23,22 @@ from calibrant.distributions import (
     Recalibrated,
     concatenate,
 )
-from calibrant.errors import CalibrantError, DataError, DataWarning, ParameterError
+from calibrant.errors import ParameterError
 from calibrant.estimators._saving import load_estimator, save_estimator
 from calibrant.estimators._scaling import Scaler, Scaling, fit_scaler, fit_target_scaler
 from calibrant.estimators._splits import inner_split
-from calibrant.estimators._table import TableEncoder, as_frame, needs_encoder, to_local
+from calibrant.estimators._table import TableEncoder, to_local
+from calibrant.estimators._validation import (
+    Sample,
+    check_enough,
+    check_matrix,
+    check_sample,
+)
 from calibrant.networks import DistributionNetwork, GaussianHead, Head, build_network
 from calibrant.training import Record, Rows, Stage, open_progress, resolve_device, run_stage
 
 Array = NDArray[np.float64]
 
-LEAST_ROWS = 10
 _PREDICT_ROWS = 1 << 16
 
 
@@ -67,7 +63,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     lr: float = 1e-3
     weight_decay: float = 1e-5
     patience: int = 20
-    validation_fraction: float = 0.15
+    validation_fraction: float = 0.2
     scaling: Scaling = "standard"
     bounds: tuple[float | None, float | None] | None = None
     missing: Literal["error", "impute"] = "error"
@@ -95,7 +91,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         """Return the stages of training, in order."""
         raise NotImplementedError(f"{type(self).__name__} must say what it minimises.")
 
-    def _recalibrate(self, dist: Distribution, y: Array, weights: Array) -> MonotoneMap | None:
+    def _recalibrate(self, dist: Distribution, held_out: Sample) -> MonotoneMap | None:
         """Answer predictions of the held-out rows with a map, or None to leave them."""
         return None
 
@@ -135,46 +131,36 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         """
         self._check_parameters()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        x, target, weights = self._training_rows(X, y, sample_weight)
-        labels = None if groups is None else np.asarray(to_local(groups))
-        kept = weights > 0
-        if not kept.all():
-            labels = labels[kept] if labels is not None and labels.shape == kept.shape else labels
-            x, target, weights = x[kept], target[kept], weights[kept]
-        _check_enough(target)
+        sample = check_sample(self, X, y, sample_weight, reset=True)
+        check_enough(sample.y[sample.weight > 0])
         if validation_data is None:
             inner, held_out = inner_split(
-                len(target),
+                sample.weight,
                 fraction=self.validation_fraction,
-                groups=labels,
+                groups=None if groups is None else to_local(groups),
                 cv=cv,
                 random_state=seed,
             )
-            valid = x[held_out], target[held_out], weights[held_out]
-            x, target, weights = x[inner], target[inner], weights[inner]
+            train, valid = sample.take(inner), sample.take(held_out)
         else:
-            valid = self._validation_rows(validation_data)
-        self._train((x, target, weights), valid, seed)
-        self.n_held_out_ = len(valid[1])
+            train = sample.take(sample.weight > 0)
+            valid = self._check_validation(validation_data)
+        self._train(train, valid, seed)
+        self.n_held_out_ = len(valid.y)
         self.target_name_ = _name_of(y)
         return self
 
-    def _train(
-        self,
-        train: tuple[Array, Array, Array],
-        valid: tuple[Array, Array, Array],
-        seed: int,
-    ) -> None:
+    def _train(self, train: Sample, valid: Sample, seed: int) -> None:
         device = resolve_device(self.device)
-        x, target, weights = train
-        self.input_scaler_ = fit_scaler(x, weights, self.scaling)
-        self.target_scaler_ = fit_target_scaler(target, weights, self.scaling)
+        self.input_scaler_ = fit_scaler(train.x, train.weight, self.scaling)
+        self.target_scaler_ = fit_target_scaler(train.y, train.weight, self.scaling)
         # Initialisation and batches have their own generators: torch's global one stays as it is.
         generator = torch.Generator(device).manual_seed(seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            network = build_network(self.network, x.shape[1], self.hidden, self._head).to(device)
-        rows, held_out = (self._tensors(part, device) for part in (train, valid))
+            network = build_network(self.network, train.x.shape[1], self.hidden, self._head)
+        network.to(device)
+        rows, held_out = self._tensors(train, device), self._tensors(valid, device)
         self._centre_output(network, rows)
         history: list[Record] = []
         with open_progress(self.verbose) as progress:
@@ -182,7 +168,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
                 history += run_stage(stage, network, rows, held_out, generator, progress)
         self.module_, self.history_ = network.eval(), history
         self.monotone_ = None
-        self.monotone_ = self._recalibrate(self._predict_matrix(valid[0]), valid[1], valid[2])
+        self.monotone_ = self._recalibrate(self._predict_matrix(valid.x), valid)
 
     def _centre_output(self, network: DistributionNetwork, rows: Rows) -> None:
         """Start at the mean of the scaled target: 0, or somewhere in [0, 1]."""
@@ -190,12 +176,11 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
             network.output.bias.zero_()
             network.output.bias[0] = (rows.weight * rows.y).mean()
 
-    def _tensors(self, rows: tuple[Array, Array, Array], device: torch.device) -> Rows:
-        x, y, weights = rows
+    def _tensors(self, sample: Sample, device: torch.device) -> Rows:
         scaled = (
-            self.input_scaler_.transform(x),
-            self.target_scaler_.transform(y),
-            weights / weights.mean(),
+            self.input_scaler_.transform(sample.x),
+            self.target_scaler_.transform(sample.y),
+            sample.weight / sample.weight.mean(),
         )
         return Rows(*(torch.as_tensor(a, dtype=torch.float32, device=device) for a in scaled))
 
@@ -214,7 +199,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     def predict_dist(self, X: Any) -> Distribution:
         """Predictive distribution of every row, in target units."""
         self._check_fitted()
-        return self._predict_matrix(self._matrix(X, reset=False))
+        return self._predict_matrix(check_matrix(self, X, reset=False))
 
     def predict_interval(self, X: Any, coverage: ArrayLike = 0.9) -> Array:
         """Central prediction intervals.
@@ -308,104 +293,16 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
                 f"This {type(self).__name__} instance is not fitted yet. Call fit(X, y) first."
             )
 
-    def _matrix(self, X: Any, *, reset: bool) -> Array:
-        """Validated float64 matrix of what a user passed, (n, d)."""
-        X = to_local(X)
-        impute = self.missing == "impute"
-        with _in_our_family():
-            if hasattr(X, "dtypes") and hasattr(X, "columns"):
-                validate_data(self, X, reset=reset, skip_check_array=True)
-                if reset:
-                    self.encoder_ = (
-                        TableEncoder(impute=impute) if needs_encoder(X, impute=impute) else None
-                    )
-            else:
-                X = validate_data(
-                    self,
-                    X,
-                    reset=reset,
-                    dtype=np.float64,
-                    ensure_all_finite="allow-nan" if impute else True,
-                )
-                if reset:
-                    self.encoder_ = TableEncoder(impute=True) if impute else None
-            if self.encoder_ is not None:
-                frame = as_frame(X)
-                X = (self.encoder_.fit(frame) if reset else self.encoder_).transform(frame)
-            return cast(Array, check_array(X, dtype=np.float64, input_name="X", estimator=self))
-
-    def _training_rows(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None
-    ) -> tuple[Array, Array, Array]:
-        if y is None:
-            raise DataError(
-                f"This {type(self).__name__} estimator requires y to be passed, "
-                "but the target y is None."
-            )
-        x = self._matrix(X, reset=True)
-        return (x, *self._targets(x, y, sample_weight))
-
-    def _validation_rows(self, data: tuple[Any, ...]) -> tuple[Array, Array, Array]:
+    def _check_validation(self, data: tuple[Any, ...]) -> Sample:
         if not 2 <= len(data) <= 3:
             raise ParameterError(
                 f"validation_data must be (X, y) or (X, y, sample_weight), got {len(data)} items."
             )
-        x = self._matrix(data[0], reset=False)
-        return (x, *self._targets(x, data[1], data[2] if len(data) == 3 else None))
-
-    def _targets(self, x: Array, y: Any, sample_weight: ArrayLike | None) -> tuple[Array, Array]:
-        with _in_our_family():
-            target = column_or_1d(to_local(y), warn=True)
-            if not np.issubdtype(np.asarray(target).dtype, np.number):
-                target = _to_numbers(target)
-            target = check_array(
-                target, dtype=np.float64, ensure_2d=False, input_name="y", estimator=self
-            )
-            check_consistent_length(x, target)
-            weights = _check_sample_weight(
-                None if sample_weight is None else to_local(sample_weight),
-                x,
-                dtype=np.float64,
-                ensure_non_negative=True,
-            )
-        return target, weights
+        X, y, weights = data if len(data) == 3 else (*data, None)
+        sample = check_sample(self, X, y, weights, reset=False)
+        return sample.take(sample.weight > 0)
 
 
 def _name_of(y: Any) -> str | None:
     name = getattr(y, "name", None)  # of a pandas or polars series
     return name if isinstance(name, str) and name else None
-
-
-def _check_enough(target: Array) -> None:
-    if len(target) < LEAST_ROWS:
-        raise DataError(
-            f"Found n_samples={len(target)} with a weight above 0, but at least {LEAST_ROWS} rows "
-            "are needed: some of them are held out for early stopping."
-        )
-    if np.ptp(target) == 0:
-        warnings.warn(
-            f"The target is constant ({target[0]:g}): the prediction is a narrow distribution "
-            "around it.",
-            DataWarning,
-            stacklevel=3,
-        )
-
-
-def _to_numbers(target: Any) -> Array:
-    try:
-        return np.asarray(target).astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"y must be numeric, got {np.asarray(target).dtype}: Unknown label type. {error}"
-        ) from error
-
-
-@contextmanager
-def _in_our_family() -> Iterator[None]:
-    """Let the messages of scikit-learn's checks come as errors of our family."""
-    try:
-        yield
-    except CalibrantError:
-        raise
-    except ValueError as error:
-        raise DataError(str(error)) from error

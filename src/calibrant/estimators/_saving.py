@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from calibrant.distributions import MonotoneMap
-from calibrant.errors import ModelFileError, ParameterError
+from calibrant.errors import CalibrantWarning, ModelFileError, ParameterError
 from calibrant.estimators._scaling import Scaler
 from calibrant.estimators._table import TableEncoder
 from calibrant.networks import build_network
@@ -111,7 +112,20 @@ def _restore(
         if name.startswith("network.")
     }
     network.load_state_dict(weights)
-    model.module_ = network.to(resolve_device(model.device)).eval()
+    model.module_ = network.to(_available(model.device)).eval()
+
+
+def _available(device: str) -> torch.device:
+    """Use the device that the model was fitted on, or the CPU where there is none like it."""
+    try:
+        return resolve_device(device)
+    except ParameterError:
+        warnings.warn(
+            f"The model was fitted on {device!r}, which is not available here: it runs on the CPU.",
+            CalibrantWarning,
+            stacklevel=2,
+        )
+        return torch.device("cpu")
 
 
 def _library_version() -> str:

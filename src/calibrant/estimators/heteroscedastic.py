@@ -38,7 +38,7 @@ class HeteroscedasticRegressor(NetworkRegressor):
         Learning rate and L2 penalty of Adam.
     patience : int, default 20
         Epochs without a better validation score after which training ends.
-    validation_fraction : float, default 0.15
+    validation_fraction : float, default 0.2
         Share of the training rows held out, where `fit` gets neither validation rows nor `cv`.
     scaling : {"standard", "minmax"}
         How inputs and target are scaled, always on training rows alone.

@@ -12,7 +12,7 @@ from torch.distributions import Distribution as TorchDistribution
 
 from calibrant.distributions import Distribution, MonotoneMap
 from calibrant.errors import ParameterError
-from calibrant.estimators._base import Array
+from calibrant.estimators._validation import Sample
 from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
 from calibrant.kernels import (
     PUBLISHED_BANDWIDTHS,
@@ -197,10 +197,10 @@ class MMDRegressor(HeteroscedasticRegressor):
             return 0.1 * median_squared_distance(x)
         return self.condition_bandwidth
 
-    def _recalibrate(self, dist: Distribution, y: Array, weights: Array) -> MonotoneMap | None:
-        if not self.recalibrate or len(y) < _LEAST_HELD_OUT:
+    def _recalibrate(self, dist: Distribution, held_out: Sample) -> MonotoneMap | None:
+        if not self.recalibrate or len(held_out.y) < _LEAST_HELD_OUT:
             return None
-        return fit_pit_map(pit(dist, y), weights)
+        return fit_pit_map(pit(dist, held_out.y), held_out.weight)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -73,6 +73,10 @@ def _spread(test: CalibrationTest, level: float, share: float) -> str:
             f"but {_covers(test.levels[high], test.coverage[high])}"
         )
     word = "Underconfident" if mean > 0 else "Overconfident"
+    if abs(share - level) < 2.0 * np.sqrt(level * (1.0 - level) / test.n):
+        # The level asked for is within chance: quote the one that shows what the word says.
+        worst = np.argmax(np.sign(mean) * excess)
+        level, share = float(test.levels[worst]), float(test.coverage[worst])
     return f"{word}: {_covers(level, share)}"
 
 

@@ -50,7 +50,8 @@ def training_history(history: Sequence[Mapping[str, Any]], *, ax: Axes | None = 
     stage = np.array([entry["stage"] for entry in history])
     score = _numbers(history, "validation_score")
     loss = _numbers(history, "train_loss")
-    step = np.arange(1, len(history) + 1)  # epochs restart in each stage; the axis does not
+    # Epochs restart in each stage; the axis does not. Epoch 0 is the network before training.
+    step = np.arange(len(history)) + int(history[0]["epoch"])
 
     ax = axes_or_new(ax, (6.4, 3.6))
     right = ax.twinx()
@@ -79,7 +80,7 @@ def training_history(history: Sequence[Mapping[str, Any]], *, ax: Axes | None = 
         )
         _mark_best(ax, history, rows, step, score)
     ax.set(xlabel="epoch, counted through all stages", ylabel="validation score (lower is better)")
-    ax.set_xlim(0.5, len(history) + 0.5)
+    ax.set_xlim(step[0] - 0.5, step[-1] + 0.5)
     right.set_ylabel("training loss (share of its range)", color=GREY)
     right.set_ylim(-0.05, 1.15)
     ax.set_zorder(right.get_zorder() + 1)  # the score in front of the loss

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.optim import Adam, Optimizer
 
 from calibrant.networks import DistributionNetwork
+from calibrant.training.devices import threads_for
 from calibrant.training.history import Record
 from calibrant.training.progress import Progress
 from calibrant.training.rows import Rows
@@ -45,16 +46,17 @@ def run_stage(
     records = [_record(stage, 0, None, first)]
     best, best_epoch, best_weights = first, 0, _copy_weights(network)
     progress.start(stage)
-    for epoch in range(1, stage.epochs + 1):
-        loss = run_epoch(stage, network, train, generator, optimiser)
-        score = validation_score(stage, network, validation)
-        records.append(_record(stage, epoch, loss, score))
-        # The start may be unscored (nan for an exploding one): any number is better then.
-        if score < best or (math.isnan(best) and not math.isnan(score)):
-            best, best_epoch, best_weights = score, epoch, _copy_weights(network)
-        progress.advance(stage, epoch, score, best)
-        if epoch - best_epoch >= stage.patience:
-            break
+    with threads_for(stage.batch_size):
+        for epoch in range(1, stage.epochs + 1):
+            loss = run_epoch(stage, network, train, generator, optimiser)
+            score = validation_score(stage, network, validation)
+            records.append(_record(stage, epoch, loss, score))
+            # The start may be unscored (nan for an exploding one): any number is better then.
+            if score < best or (math.isnan(best) and not math.isnan(score)):
+                best, best_epoch, best_weights = score, epoch, _copy_weights(network)
+            progress.advance(stage, epoch, score, best)
+            if epoch - best_epoch >= stage.patience:
+                break
     progress.finish(stage)
     if stage.keep_best:
         network.load_state_dict(best_weights)

@@ -1,0 +1,133 @@
+"""Checks of what users pass to `fit` and `predict`; every complaint is of our family."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
+
+from calibrant.errors import CalibrantError, DataError, DataWarning
+from calibrant.estimators._table import TableEncoder, as_frame, needs_encoder, to_local
+
+if TYPE_CHECKING:
+    from calibrant.estimators._base import NetworkRegressor
+
+Array = NDArray[np.float64]
+
+LEAST_ROWS = 10
+
+
+class Sample(NamedTuple):
+    """Inputs (n, d), targets (n,) and weights (n,) in float64, as the user's units have them."""
+
+    x: Array
+    y: Array
+    weight: Array
+
+    def take(self, index: NDArray[Any]) -> Sample:
+        """Return the rows of an index or a mask."""
+        return Sample(self.x[index], self.y[index], self.weight[index])
+
+
+def check_sample(
+    model: NetworkRegressor, X: Any, y: Any, sample_weight: ArrayLike | None, *, reset: bool
+) -> Sample:
+    """Check inputs, targets and weights of the same rows."""
+    if y is None:
+        raise DataError(
+            f"This {type(model).__name__} estimator requires y to be passed, "
+            "but the target y is None."
+        )
+    x = check_matrix(model, X, reset=reset)
+    return Sample(x, *_check_targets(x, y, sample_weight))
+
+
+def check_matrix(model: NetworkRegressor, X: Any, *, reset: bool) -> Array:
+    """Float64 matrix of inputs, (n, d).
+
+    With ``reset=True`` the model learns the features' names and number and how to encode
+    them; otherwise they must be the same as then.
+    """
+    X = to_local(X)
+    impute = model.missing == "impute"
+    with _in_our_family():
+        if hasattr(X, "dtypes") and hasattr(X, "columns"):
+            validate_data(model, X, reset=reset, skip_check_array=True)
+            encode = needs_encoder(X, impute=impute)
+        else:
+            gaps = "allow-nan" if impute else True
+            X = validate_data(model, X, reset=reset, dtype=np.float64, ensure_all_finite=gaps)
+            encode = impute
+        if reset:
+            model.encoder_ = TableEncoder(impute=impute).fit(as_frame(X)) if encode else None
+        if model.encoder_ is not None:
+            X = model.encoder_.transform(as_frame(X))
+        return cast(Array, check_array(X, dtype=np.float64, input_name="X", estimator=model))
+
+
+def _check_targets(x: Array, y: Any, sample_weight: ArrayLike | None) -> tuple[Array, Array]:
+    """Targets and weights of the rows of x, each (n,) in float64."""
+    with _in_our_family():
+        target = column_or_1d(to_local(y), warn=True)
+        if not np.issubdtype(np.asarray(target).dtype, np.number):
+            target = _to_numbers(target)
+        target = check_array(target, dtype=np.float64, ensure_2d=False, input_name="y")
+        check_consistent_length(x, target)
+        if sample_weight is None:
+            return target, np.ones(len(target))
+        weights = check_array(
+            to_local(sample_weight), dtype=np.float64, ensure_2d=False, input_name="sample_weight"
+        )
+    if weights.shape != target.shape:
+        raise DataError(
+            f"sample_weight must have one number a row, ({len(target)},), got {weights.shape}."
+        )
+    if weights.min() < 0:
+        raise DataError(f"sample_weight must not be negative, got {weights.min():g}.")
+    return target, weights
+
+
+def check_enough(target: Array) -> None:
+    """Complain about too few rows, and warn of a constant target."""
+    if len(target) < LEAST_ROWS:
+        raise DataError(
+            f"Found n_samples={len(target)} with a weight above 0, but at least {LEAST_ROWS} rows "
+            "are needed: some of them are held out for early stopping."
+        )
+    if np.ptp(target) == 0:
+        warnings.warn(
+            f"The target is constant ({target[0]:g}): the prediction is a narrow distribution "
+            "around it.",
+            DataWarning,
+            stacklevel=3,
+        )
+
+
+def _to_numbers(target: Any) -> Array:
+    try:
+        return np.asarray(target).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"y must be numeric, got {np.asarray(target).dtype}: Unknown label type. {error}"
+        ) from error
+
+
+@contextmanager
+def _in_our_family() -> Iterator[None]:
+    """Let the messages of scikit-learn's checks come as errors of our family."""
+    try:
+        yield
+    except CalibrantError:
+        raise
+    except ValueError as error:
+        raise DataError(str(error)) from error

@@ -1,0 +1,180 @@
+"""Distributions of every family and size, for property-based tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from calibrant.distributions import (
+    Affine,
+    Clipped,
+    Distribution,
+    Empirical,
+    Mixture,
+    MonotoneMap,
+    Normal,
+    Recalibrated,
+    Stacked,
+)
+
+Draw = Callable[[st.SearchStrategy], object]
+
+LOCATIONS = st.one_of(st.just(0.0), st.floats(-3, 3), st.floats(-1e6, 1e6))
+MAGNITUDES = st.one_of(st.floats(-1, 1), st.floats(-9, 9))  # scales are ten to these
+WEIGHTS = st.one_of(st.just(0.0), st.just(1e-12), st.floats(1e-3, 1.0))
+TAME_WEIGHTS = st.floats(0.05, 1.0)
+LEVELS = st.one_of(
+    st.sampled_from([1e-9, 1e-6, 0.5, 1 - 1e-6, 1 - 1e-9]), st.floats(1e-9, 1 - 1e-9)
+)
+
+
+@st.composite
+def maps(draw: Draw) -> MonotoneMap:
+    """Maps of up to six knots, some of them close together or close to an end."""
+    count = draw(st.integers(0, 6))
+
+    def knots() -> np.ndarray:
+        gaps = 10.0 ** draw(arrays(np.float64, count + 1, elements=st.floats(-6, 0)))
+        return np.cumsum(gaps)[:-1] / gaps.sum()
+
+    return MonotoneMap(knots(), knots())
+
+
+@st.composite
+def normals(draw: Draw, n: int) -> Normal:
+    scale = 10.0 ** draw(arrays(np.float64, n, elements=MAGNITUDES))
+    return Normal(draw(arrays(np.float64, n, elements=LOCATIONS)), scale)
+
+
+@st.composite
+def mixtures(draw: Draw, n: int, *, weights: st.SearchStrategy = WEIGHTS) -> Mixture:
+    """Mixtures that may have components equal, weightless, or very narrow beside very wide."""
+    shape = (n, draw(st.integers(1, 4)))
+    w = draw(arrays(np.float64, shape, elements=weights))
+    w[w.max(axis=1) == 0, 0] = 1.0
+    locs = draw(arrays(np.float64, shape, elements=LOCATIONS))
+    scales = 10.0 ** draw(arrays(np.float64, shape, elements=MAGNITUDES))
+    return Mixture(w, locs, scales)
+
+
+@st.composite
+def empiricals(draw: Draw, n: int) -> Empirical:
+    shape = (n, draw(st.integers(1, 12)))
+    scale = 10.0 ** draw(MAGNITUDES)
+    # Whole numbers: samples are often equal.
+    return Empirical(scale * draw(arrays(np.int64, shape, elements=st.integers(-20, 20))))
+
+
+@st.composite
+def changed(draw: Draw, base: st.SearchStrategy, kind: str) -> Distribution:
+    """A base seen through a map, an affine change or bounds near its quantiles."""
+    dist = draw(base)
+    n = len(dist)
+    if kind == "recalibrated":
+        return Recalibrated(dist, draw(maps()))
+    if kind == "affine":
+        scale = 10.0 ** draw(arrays(np.float64, n, elements=st.floats(-3, 3)))
+        return Affine(dist, draw(arrays(np.float64, n, elements=st.floats(-1e3, 1e3))), scale)
+    low, high = np.sort(draw(st.tuples(st.floats(1e-12, 0.99), st.floats(1e-12, 0.99))))
+    bounds = dist.ppf([low, high])
+    sides = draw(st.sampled_from(["low", "high", "both"]))
+    low_bound = bounds[:, 0] if sides != "high" else np.full(n, -np.inf)
+    high_bound = bounds[:, 1] if sides != "low" else np.full(n, np.inf)
+    narrow = ~(low_bound < high_bound)
+    high_bound[narrow] = np.inf
+    return Clipped(dist, low_bound, high_bound)
+
+
+def recalibrated(base: st.SearchStrategy) -> st.SearchStrategy:
+    return changed(base, "recalibrated")
+
+
+def affine(base: st.SearchStrategy) -> st.SearchStrategy:
+    return changed(base, "affine")
+
+
+def clipped(base: st.SearchStrategy) -> st.SearchStrategy:
+    return changed(base, "clipped")
+
+
+@dataclass(frozen=True)
+class Family:
+    """How to draw n rows, and how to draw rows whose moments rest on no far tail."""
+
+    rows: Callable[[int], st.SearchStrategy]
+    continuous: bool = True
+
+
+def tame_mixtures(n: int) -> st.SearchStrategy:
+    return mixtures(n, weights=TAME_WEIGHTS)
+
+
+def families(mixtures: Callable[[int], st.SearchStrategy]) -> dict[str, Family]:
+    return {
+        "normal": Family(normals),
+        "mixture": Family(mixtures),
+        "empirical": Family(empiricals, continuous=False),
+        "recalibrated normal": Family(lambda n: recalibrated(normals(n))),
+        "recalibrated mixture": Family(lambda n: recalibrated(mixtures(n))),
+        "recalibrated empirical": Family(lambda n: recalibrated(empiricals(n)), continuous=False),
+        "recalibrated clipped": Family(
+            lambda n: recalibrated(clipped(normals(n))), continuous=False
+        ),
+        "affine mixture": Family(lambda n: affine(mixtures(n))),
+        "affine empirical": Family(lambda n: affine(empiricals(n)), continuous=False),
+        "affine clipped": Family(lambda n: affine(clipped(mixtures(n))), continuous=False),
+        "clipped normal": Family(lambda n: clipped(normals(n)), continuous=False),
+        "clipped mixture": Family(lambda n: clipped(mixtures(n)), continuous=False),
+        "clipped recalibrated": Family(
+            lambda n: clipped(recalibrated(mixtures(n))), continuous=False
+        ),
+        "stacked": Family(
+            lambda n: st.builds(
+                lambda *parts: Stacked(parts),
+                recalibrated(normals(1)),
+                empiricals(max(n - 2, 0)),
+                clipped(mixtures(1)),
+            ),
+            continuous=False,
+        ),
+    }
+
+
+FAMILIES = families(mixtures)
+TAME_FAMILIES = families(tame_mixtures)
+
+
+def example(name: str, n: int = 5, seed: int = 0) -> Distribution:
+    """One well-behaved distribution of a family, always the same."""
+    rng = np.random.default_rng(seed)
+    normal = Normal(rng.normal(size=n), rng.uniform(0.5, 2.0, n))
+    mixture = Mixture(
+        rng.dirichlet(np.ones(3), n), rng.normal(0, 2, (n, 3)), rng.uniform(0.3, 2.0, (n, 3))
+    )
+    empirical = Empirical(rng.normal(size=(n, 11)).round(1))
+    g = MonotoneMap([0.1, 0.35, 0.4, 0.8], [0.03, 0.3, 0.55, 0.9])
+    affine_change = (rng.normal(size=n), rng.uniform(0.5, 2.0, n))
+    made: dict[str, Distribution] = {
+        "normal": normal,
+        "mixture": mixture,
+        "empirical": empirical,
+        "recalibrated normal": Recalibrated(normal, g),
+        "recalibrated mixture": Recalibrated(mixture, g),
+        "recalibrated empirical": Recalibrated(empirical, g),
+        "recalibrated clipped": Recalibrated(Clipped(normal, -1.0, 1.5), g),
+        "affine mixture": Affine(mixture, *affine_change),
+        "affine empirical": Affine(empirical, *affine_change),
+        "affine clipped": Affine(Clipped(mixture, -1.0, 1.5), *affine_change),
+        "clipped normal": Clipped(normal, low=0.0),
+        "clipped mixture": Clipped(mixture, -1.0, 1.5),
+        "clipped recalibrated": Clipped(Recalibrated(mixture, g), high=1.0),
+        "stacked": Stacked(
+            [Recalibrated(normal, g)[:1], empirical[1:-1], Clipped(mixture, -1)[-1]]
+        ),
+    }
+    assert made.keys() == FAMILIES.keys()
+    return made[name]
