@@ -257,6 +257,7 @@ def test_bad_calls(method, call, message: str) -> None:
         ({"network": "resnet"}, 'network must be "mlp"'),
         ({"hidden": ()}, "at least one layer"),
         ({"bounds": (1.0, 0.0)}, "bounds must be"),
+        ({"dropout": 1.0}, r"dropout must lie in \[0, 1\)"),
         ({"device": "abacus"}, 'device must be "auto"'),
     ],
 )
@@ -379,10 +380,13 @@ def test_weights_are_repetitions_in_the_objective() -> None:
     def rows(index: np.ndarray, weight: np.ndarray) -> Rows:
         return Rows(*(torch.tensor(a) for a in (x[index], y[index], weight / weight.mean())))
 
+    def network(x: torch.Tensor) -> torch.distributions.Normal:
+        return torch.distributions.Normal(x[:, 0], 0.1 + x[:, 1] ** 2)
+
     for stage in model._stages(rows(np.arange(9), weights), torch.Generator()):
         for objective in (stage.loss, stage.score):
             values = [
-                float(objective(torch.distributions.Normal(r.x[:, 0], 0.1 + r.x[:, 1] ** 2), r))
+                float(objective(network, r))
                 for r in (rows(np.arange(9), weights), rows(twice, np.ones(len(twice))))
             ]
             assert values[0] == pytest.approx(values[1], rel=1e-10)

@@ -108,6 +108,24 @@ def test_a_mixture_of_one_is_a_normal_and_a_split_component_changes_nothing() ->
     torch.testing.assert_close(loss(mixture, y, x), plain)
 
 
+@pytest.mark.parametrize("match", ["marginal", "joint", "distribution"])
+@pytest.mark.parametrize("statistic", ["u", "v"])
+def test_members_at_once_are_the_members_one_by_one(match: str, statistic: str) -> None:
+    batches = [make_batch(8, seed=seed) for seed in range(3)]
+    mu, sigma, y, x = (torch.stack(parts) for parts in zip(*batches, strict=True))
+    weight = torch.rand(3, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    loss = DistributionMatchingLoss(
+        match=match, bandwidths=[0.3, 2.0], statistic=statistic, condition_bandwidth=0.8
+    )
+    together = loss(Normal(mu, sigma), y, x, weight)
+    alone = [loss(Normal(mu[i], sigma[i]), y[i], x[i], weight[i]) for i in range(3)]
+    torch.testing.assert_close(together, torch.stack(alone))
+    scores = kernel_score(Normal(mu, sigma), y, EnergyKernel())
+    torch.testing.assert_close(
+        scores[1], kernel_score(Normal(mu[1], sigma[1]), y[1], EnergyKernel())
+    )
+
+
 def test_float32_input_is_accumulated_in_float64() -> None:
     mu, sigma, y, _ = make_batch(300, torch.float32)
     y = (mu + sigma * 0.01).float()
@@ -229,7 +247,7 @@ def test_bad_calls_say_what_to_do() -> None:
     loss = DistributionMatchingLoss(match="joint")
     with pytest.raises(ParameterError, match="pass x"):
         loss(Normal(mu, sigma), y)
-    with pytest.raises(ParameterError, match=r"Use .squeeze\(-1\)"):
+    with pytest.raises(ParameterError, match=r"needs .squeeze\(-1\)"):
         loss(Normal(mu[:, None], sigma[:, None]), y)
     with pytest.raises(ParameterError, match=r"y must have shape \(4,\)"):
         loss(Normal(mu, sigma), y[:, None])

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from calibrant.errors import ParameterError
-from calibrant.networks import MLP, GaussianHead, build_network
+from calibrant.networks import MLP, GaussianHead, MemberNetworks, build_network
 
 
 def test_mlp_is_the_papers() -> None:
@@ -41,7 +41,7 @@ def test_own_module_gets_a_head_and_is_not_changed() -> None:
     network = build_network(mine, 4, (), GaussianHead())
     assert network.output.in_features == 7
     assert network.body is not mine
-    assert network(torch.zeros(3, 4)).loc.shape == (3,)
+    assert network(torch.zeros(3, 4)).shape == (3, 2)
 
 
 def test_errors_say_what_was_expected() -> None:
@@ -53,3 +53,49 @@ def test_errors_say_what_was_expected() -> None:
         build_network(nn.Linear(5, 2), 4, (), GaussianHead())
     with pytest.raises(ParameterError, match=r"\(n, k\) features"):
         build_network(nn.Flatten(0), 4, (), GaussianHead())
+
+
+def make_members(count: int, network: str | nn.Module = "mlp") -> list[nn.Module]:
+    return [build_network(network, 4, (8, 8), GaussianHead()) for _ in range(count)]
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_members_as_one_are_the_members(own: bool) -> None:
+    body = nn.Sequential(nn.Linear(4, 6), nn.LayerNorm(6), nn.Tanh())
+    networks = make_members(3, body if own else "mlp")
+    for network in networks:
+        nn.init.normal_(network.output.weight)
+    members = MemberNetworks(networks)
+    shared, each = torch.randn(5, 4), torch.randn(3, 5, 4)
+    for x in (shared, shared[None]):
+        torch.testing.assert_close(
+            members.outputs(x), torch.stack([network(shared) for network in networks])
+        )
+    torch.testing.assert_close(
+        members.outputs(each),
+        torch.stack([network(x) for network, x in zip(networks, each, strict=True)]),
+    )
+    assert members(shared).loc.shape == (3, 5)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_member_weights_by_name_go_out_and_in(count: int) -> None:
+    first, second = MemberNetworks(make_members(count)), MemberNetworks(make_members(count))
+    x = torch.randn(7, 4)
+    assert not torch.equal(first.outputs(x), second.outputs(x))
+    second.load_by_name({name: value.clone() for name, value in first.by_name().items()})
+    assert torch.equal(first.outputs(x), second.outputs(x))
+    assert first.by_name()["body.0.weight"].shape == (count, 8, 4)
+    with pytest.raises(KeyError, match="weights differ"):
+        second.load_by_name({})
+    with pytest.raises(ValueError, match=r"output\.bias has shape"):
+        second.load_by_name(first.by_name() | {"output.bias": torch.zeros(9)})
+
+
+def test_dropout_is_for_training_alone() -> None:
+    members = MemberNetworks([build_network("mlp", 4, (64,), GaussianHead(), 0.5)] * 2)
+    x = torch.randn(3, 4)
+    members.eval()
+    assert torch.equal(members.outputs(x)[0], members.outputs(x)[1])
+    members.train()
+    assert not torch.equal(members.outputs(x)[0], members.outputs(x)[1])

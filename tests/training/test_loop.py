@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ import torch
 
 from calibrant.errors import ParameterError
 from calibrant.losses import negative_log_likelihood
-from calibrant.networks import DistributionNetwork, GaussianHead, build_network
-from calibrant.training import Rows, Silent, Stage, resolve_device, run_stage
+from calibrant.networks import GaussianHead, MemberNetworks, build_network
+from calibrant.training import Record, Rows, Silent, Stage, resolve_device, run_stage
 from calibrant.training.devices import threads_for
 from calibrant.training.loop import batches
 
@@ -23,13 +24,20 @@ def make_rows(n: int, seed: int) -> Rows:
     return Rows(*(torch.tensor(a, dtype=torch.float32) for a in (x, y, np.ones(n))))
 
 
-def make_network() -> DistributionNetwork:
-    torch.manual_seed(0)
-    return build_network("mlp", 2, (16,), GaussianHead())
+def make_network(seeds: Sequence[int] = (0,)) -> MemberNetworks:
+    networks = []
+    for seed in seeds:
+        torch.manual_seed(seed)
+        networks.append(build_network("mlp", 2, (16,), GaussianHead()))
+    return MemberNetworks(networks)
 
 
-def nll(dist, rows):
-    return negative_log_likelihood(dist, rows.y).mean()
+def nll(network: MemberNetworks, rows: Rows) -> torch.Tensor:
+    return negative_log_likelihood(network(rows.x), rows.y).mean(dim=-1)
+
+
+def weights_of(network: MemberNetworks) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in network.by_name().items()}
 
 
 def make_stage(**changes) -> Stage:
@@ -40,18 +48,21 @@ def make_stage(**changes) -> Stage:
     return Stage(**(settings | changes))
 
 
-def run(stage: Stage, network: DistributionNetwork, seed: int = 0):
-    generator = torch.Generator().manual_seed(seed)
-    return run_stage(stage, network, make_rows(200, 1), make_rows(80, 2), generator, Silent())
+def run(stage: Stage, network: MemberNetworks, seeds: Sequence[int] = (0,)) -> list[Record]:
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+    return run_stage(stage, network, make_rows(200, 1), make_rows(80, 2), generators, Silent())
 
 
 @pytest.mark.parametrize(("n", "size"), [(1, 4), (10, 3), (257, 256), (64, 1000)])
 def test_batches_hold_every_row_once_and_are_even(n: int, size: int) -> None:
-    parts = list(batches(n, size, torch.Generator().manual_seed(0)))
-    assert sorted(torch.cat(parts).tolist()) == list(range(n))
-    assert max(len(p) for p in parts) <= size
+    orders = [torch.Generator().manual_seed(seed) for seed in (0, 1)]
+    parts = list(batches(n, size, orders))
+    for member in torch.cat(parts, dim=1):
+        assert sorted(member.tolist()) == list(range(n))
+    lengths = [part.shape[1] for part in parts]
+    assert max(lengths) <= size
     # never three rows beside 256: equal up to rounding, the last may be a little smaller
-    assert min(len(p) for p in parts) >= math.ceil(n / len(parts)) - len(parts)
+    assert min(lengths) >= math.ceil(n / len(parts)) - len(parts)
 
 
 def test_learns_and_restores_the_best_epoch() -> None:
@@ -61,49 +72,88 @@ def test_learns_and_restores_the_best_epoch() -> None:
     best = int(np.argmin(scores))
     assert scores[best] < scores[0] - 0.3
     assert [r["epoch"] for r in records if r["best"]] == [best]
-    held_out = make_rows(80, 2)
-    assert float(nll(network(held_out.x), held_out)) == pytest.approx(scores[best], rel=1e-6)
+    assert nll(network, make_rows(80, 2)).item() == pytest.approx(scores[best], rel=1e-6)
 
 
 def test_a_stage_that_only_does_harm_is_rolled_back_to_its_start() -> None:
     network = make_network()
     run(make_stage(epochs=30), network)
-    before = {k: v.clone() for k, v in network.state_dict().items()}
-    records = run(make_stage(number=2, loss=lambda d, r: -nll(d, r), epochs=5), network)
+    before = weights_of(network)
+    records = run(make_stage(number=2, loss=lambda n, r: -nll(n, r), epochs=5), network)
     assert records[0]["best"]
-    assert all(torch.equal(v, before[k]) for k, v in network.state_dict().items())
+    assert all(torch.equal(v, before[k]) for k, v in network.by_name().items())
 
 
 def test_without_keep_best_the_last_epoch_stays() -> None:
     network = make_network()
-    start = {k: v.clone() for k, v in network.state_dict().items()}
-    records = run(make_stage(loss=lambda d, r: -nll(d, r), epochs=3, keep_best=False), network)
+    before = weights_of(network)
+    records = run(make_stage(loss=lambda n, r: -nll(n, r), epochs=3, keep_best=False), network)
     assert records[-1]["best"]
-    assert not torch.equal(network.output.bias, start["output.bias"])
+    assert not torch.equal(network.by_name()["output.bias"], before["output.bias"])
 
 
 def test_patience_ends_the_stage() -> None:
-    records = run(make_stage(loss=lambda d, r: -nll(d, r), epochs=50, patience=4), make_network())
+    records = run(make_stage(loss=lambda n, r: -nll(n, r), epochs=50, patience=4), make_network())
     assert len(records) == 1 + 4
 
 
-def test_head_only_leaves_the_body() -> None:
-    network = make_network()
-    body = {k: v.clone() for k, v in network.body.state_dict().items()}
-    output = network.output.weight.clone()
-    run(make_stage(updates="head", epochs=3), network)
-    assert all(torch.equal(v, body[k]) for k, v in network.body.state_dict().items())
-    assert not torch.equal(network.output.weight, output)
+@pytest.mark.parametrize("seeds", [(0,), (0, 1)])
+def test_head_only_leaves_the_body(seeds: tuple[int, ...]) -> None:
+    network = make_network(seeds)
+    before = weights_of(network)
+    run(make_stage(updates="head", epochs=3), network, seeds)
+    moved = {k for k, v in network.by_name().items() if not torch.equal(v, before[k])}
+    assert moved == {"output.weight", "output.bias"}
 
 
 def test_same_seed_same_weights() -> None:
     results = []
     for seed in (5, 5, 6):
         network = make_network()
-        run(make_stage(), network, seed)
-        results.append(network.output.weight.clone())
+        run(make_stage(), network, (seed,))
+        results.append(weights_of(network)["output.weight"])
     assert torch.equal(results[0], results[1])
     assert not torch.equal(results[0], results[2])
+
+
+def test_members_end_where_they_would_have_ended_alone() -> None:
+    """Own initialisation, own batches, own clipping, early stopping and roll-back."""
+    stage = make_stage(epochs=40, patience=3, lr=3e-2)
+    together = make_network((0, 1, 2))
+    run(stage, together, (7, 8, 9))
+    stops = set()
+    for i, (seed, order) in enumerate(zip((0, 1, 2), (7, 8, 9), strict=True)):
+        alone = make_network((seed,))
+        records = run(stage, alone, (order,))
+        stops.add(len(records))
+        for name, value in alone.by_name().items():
+            torch.testing.assert_close(together.by_name()[name][i], value[0], rtol=1e-3, atol=1e-4)
+    assert len(stops) > 1  # the members really stop at different epochs
+
+
+def test_one_exploding_member_does_not_touch_the_others() -> None:
+    def explode(network: MemberNetworks, rows: Rows) -> torch.Tensor:
+        return nll(network, rows) * torch.tensor([1.0, float("nan")])
+
+    network = make_network((0, 1))
+    run(make_stage(loss=explode, epochs=4, keep_best=False), network, (0, 1))
+    weights = network.by_name()["output.weight"]
+    assert torch.isfinite(weights[0]).all()
+    assert torch.isnan(weights[1]).any()
+
+
+def test_together_the_members_share_batches_and_stop_as_one() -> None:
+    seen = []
+
+    def joint(network: MemberNetworks, rows: Rows) -> torch.Tensor:
+        seen.append(tuple(rows.x.shape[:1]))
+        return (network(rows.x).loc.mean(dim=0) - rows.y).square().mean().reshape(1)
+
+    network = make_network((0, 1))
+    records = run(make_stage(loss=joint, score=joint, together=True, epochs=20), network, (0, 1))
+    assert (1,) in seen
+    assert sum(r["best"] for r in records) == 1
+    assert records[-1]["validation_score"] < records[0]["validation_score"]
 
 
 def test_devices() -> None:

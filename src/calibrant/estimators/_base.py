@@ -34,7 +34,7 @@ from calibrant.estimators._validation import (
     check_matrix,
     check_sample,
 )
-from calibrant.networks import DistributionNetwork, GaussianHead, Head, build_network
+from calibrant.networks import GaussianHead, Head, MemberNetworks, build_network
 from calibrant.training import Record, Rows, Stage, open_progress, resolve_device, run_stage
 
 Array = NDArray[np.float64]
@@ -64,6 +64,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     weight_decay: float = 1e-5
     patience: int = 20
     validation_fraction: float = 0.2
+    dropout: float = 0.0
     scaling: Scaling = "standard"
     bounds: tuple[float | None, float | None] | None = None
     missing: Literal["error", "impute"] = "error"
@@ -72,7 +73,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     verbose: bool = False
 
     if TYPE_CHECKING:  # fitted state, which must not become fields: fields are parameters
-        module_: DistributionNetwork
+        module_: MemberNetworks
         history_: list[Record]
         input_scaler_: Scaler
         target_scaler_: Scaler
@@ -90,6 +91,14 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
         """Return the stages of training, in order."""
         raise NotImplementedError(f"{type(self).__name__} must say what it minimises.")
+
+    def _n_members(self) -> int:
+        """Return how many networks train as one."""
+        return 1
+
+    def _answer(self, outputs: torch.Tensor) -> Distribution:
+        """Turn the outputs of all members, (M, n, n_outputs), into one distribution a row."""
+        return self._head.distribution(outputs[0])
 
     def _recalibrate(self, dist: Distribution, held_out: Sample) -> MonotoneMap | None:
         """Answer predictions of the held-out rows with a map, or None to leave them."""
@@ -154,27 +163,36 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         device = resolve_device(self.device)
         self.input_scaler_ = fit_scaler(train.x, train.weight, self.scaling)
         self.target_scaler_ = fit_target_scaler(train.y, train.weight, self.scaling)
-        # Initialisation and batches have their own generators: torch's global one stays as it is.
-        generator = torch.Generator(device).manual_seed(seed)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            network = build_network(self.network, train.x.shape[1], self.hidden, self._head)
-        network.to(device)
-        rows, held_out = self._tensors(train, device), self._tensors(valid, device)
-        self._centre_output(network, rows)
+        # Everything random follows the seed, and torch's global generator stays as it is.
+        seeds = _member_seeds(seed, self._n_members())
+        generators = [torch.Generator(device).manual_seed(each) for each in seeds]
+        on_gpu = [device] if device.type == "cuda" else []
         history: list[Record] = []
-        with open_progress(self.verbose) as progress:
-            for stage in self._stages(rows, generator):
-                history += run_stage(stage, network, rows, held_out, generator, progress)
+        with torch.random.fork_rng(devices=on_gpu), open_progress(self.verbose) as progress:
+            network = self._build(train.x.shape[1], seeds).to(device)
+            rows, held_out = self._tensors(train, device), self._tensors(valid, device)
+            self._centre_output(network, rows)
+            for stage in self._stages(rows, generators[0]):
+                history += run_stage(stage, network, rows, held_out, generators, progress)
         self.module_, self.history_ = network.eval(), history
         self.monotone_ = None
         self.monotone_ = self._recalibrate(self._predict_matrix(valid.x), valid)
 
-    def _centre_output(self, network: DistributionNetwork, rows: Rows) -> None:
+    def _build(self, n_inputs: int, seeds: Sequence[int]) -> MemberNetworks:
+        """Networks before training, each initialised by its own seed."""
+        networks = []
+        for seed in seeds:
+            torch.manual_seed(seed)
+            networks.append(
+                build_network(self.network, n_inputs, self.hidden, self._head, self.dropout)
+            )
+        return MemberNetworks(networks)
+
+    def _centre_output(self, network: MemberNetworks, rows: Rows) -> None:
         """Start at the mean of the scaled target: 0, or somewhere in [0, 1]."""
-        with torch.no_grad():
-            network.output.bias.zero_()
-            network.output.bias[0] = (rows.weight * rows.y).mean()
+        bias = network.by_name()["output.bias"]  # (M, n_outputs)
+        bias.zero_()
+        bias[:, 0] = (rows.weight * rows.y).mean()
 
     def _tensors(self, sample: Sample, device: torch.device) -> Rows:
         scaled = (
@@ -234,7 +252,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         module = copy.deepcopy(self.module_).to(dtype)
         scaled = torch.as_tensor(self.input_scaler_.transform(x))
         parts = [
-            self._head.distribution(module.outputs(chunk.to(device, dtype)))
+            self._answer(module.outputs(chunk.to(device, dtype)))
             for chunk in scaled.split(_PREDICT_ROWS)
         ]
         scaler = self.target_scaler_
@@ -278,6 +296,8 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
             )
         if self.scaling not in ("standard", "minmax"):
             raise ParameterError(f'scaling must be "standard" or "minmax", got {self.scaling!r}.')
+        if not 0 <= self.dropout < 1:
+            raise ParameterError(f"dropout must lie in [0, 1), got {self.dropout}.")
         if self.bounds is not None:
             low, high = self.bounds
             if low is not None and high is not None and not low < high:
@@ -301,6 +321,12 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         X, y, weights = data if len(data) == 3 else (*data, None)
         sample = check_sample(self, X, y, weights, reset=False)
         return sample.take(sample.weight > 0)
+
+
+def _member_seeds(seed: int, members: int) -> list[int]:
+    """Seeds of the members; the first is that of a network alone."""
+    more = np.random.default_rng(seed).integers(np.iinfo(np.int32).max, size=members - 1)
+    return [seed, *(int(each) for each in more)]
 
 
 def _name_of(y: Any) -> str | None:

@@ -16,7 +16,6 @@ from calibrant.distributions import MonotoneMap
 from calibrant.errors import CalibrantWarning, ModelFileError, ParameterError
 from calibrant.estimators._scaling import Scaler
 from calibrant.estimators._table import TableEncoder
-from calibrant.networks import build_network
 from calibrant.persistence import read_model, write_model
 from calibrant.training import resolve_device
 
@@ -49,8 +48,7 @@ def save_estimator(
         "history": _to_json(model.history_),
     }
     tensors: dict[str, NDArray[Any]] = {
-        f"network.{name}": value.detach().cpu().numpy()
-        for name, value in model.module_.state_dict().items()
+        f"network.{name}": value.cpu().numpy() for name, value in model.module_.by_name().items()
     }
     for name, scaler in (("input", model.input_scaler_), ("target", model.target_scaler_)):
         tensors[f"{name}.loc"] = np.asarray(scaler.loc)
@@ -105,13 +103,15 @@ def _restore(
     model.monotone_ = None
     if "monotone.x" in tensors:
         model.monotone_ = MonotoneMap(tensors["monotone.x"], tensors["monotone.y"])
-    network = build_network(model.network, int(manifest["n_inputs"]), model.hidden, model._head)
-    weights = {
-        name.removeprefix("network."): torch.as_tensor(value)
-        for name, value in tensors.items()
-        if name.startswith("network.")
-    }
-    network.load_state_dict(weights)
+    with torch.random.fork_rng(devices=[]):  # the first weights are random, and replaced
+        network = model._build(int(manifest["n_inputs"]), range(model._n_members()))
+    network.load_by_name(
+        {
+            name.removeprefix("network."): torch.as_tensor(value)
+            for name, value in tensors.items()
+            if name.startswith("network.")
+        }
+    )
     model.module_ = network.to(_available(model.device)).eval()
 
 

@@ -94,6 +94,8 @@ def _check_targets(x: Array, y: Any, sample_weight: ArrayLike | None) -> tuple[A
         )
     if weights.min() < 0:
         raise DataError(f"sample_weight must not be negative, got {weights.min():g}.")
+    if not weights.any():
+        raise DataError("All sample weights are zero: no row is left to fit.")
     return target, weights
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.distributions import Distribution as TorchDistribution
 
 from calibrant.errors import ParameterError
 from calibrant.estimators._base import NetworkRegressor
 from calibrant.losses import negative_log_likelihood
+from calibrant.networks import MemberNetworks
 from calibrant.training import Rows, Stage
 
 
@@ -40,6 +40,8 @@ class HeteroscedasticRegressor(NetworkRegressor):
         Epochs without a better validation score after which training ends.
     validation_fraction : float, default 0.2
         Share of the training rows held out, where `fit` gets neither validation rows nor `cv`.
+    dropout : float, default 0
+        Share of the hidden units of the "mlp" dropped in a training step.
     scaling : {"standard", "minmax"}
         How inputs and target are scaled, always on training rows alone.
     bounds : (low, high) or None
@@ -56,8 +58,8 @@ class HeteroscedasticRegressor(NetworkRegressor):
 
     Attributes
     ----------
-    module_ : nn.Module
-        The trained network.
+    module_ : MemberNetworks
+        The trained network; ``module_.single`` is the plain nn.Module of one.
     history_ : list of dict
         One record an epoch: stage, epoch, train_loss, validation_score, best.
     n_features_in_ : int
@@ -92,9 +94,9 @@ class HeteroscedasticRegressor(NetworkRegressor):
             )
         ]
 
-    def _likelihood(self, dist: TorchDistribution, rows: Rows) -> Tensor:
-        loss = negative_log_likelihood(dist, rows.y, beta=self.beta)
-        return (rows.weight * loss).mean()
+    def _likelihood(self, network: MemberNetworks, rows: Rows) -> Tensor:
+        loss = negative_log_likelihood(network(rows.x), rows.y, beta=self.beta)
+        return (rows.weight * loss).mean(dim=-1)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -102,5 +104,5 @@ class HeteroscedasticRegressor(NetworkRegressor):
             raise ParameterError(f"beta must lie in [0, 1], got {self.beta}.")
 
 
-def _mean_nll(dist: TorchDistribution, rows: Rows) -> Tensor:
-    return (rows.weight * negative_log_likelihood(dist, rows.y)).mean()
+def _mean_nll(network: MemberNetworks, rows: Rows) -> Tensor:
+    return (rows.weight * negative_log_likelihood(network(rows.x), rows.y)).mean(dim=-1)

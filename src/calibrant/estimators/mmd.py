@@ -8,7 +8,6 @@ from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor
-from torch.distributions import Distribution as TorchDistribution
 
 from calibrant.distributions import Distribution, MonotoneMap
 from calibrant.errors import ParameterError
@@ -25,6 +24,7 @@ from calibrant.kernels import (
 from calibrant.losses import DistributionMatchingLoss, crps, kernel_score
 from calibrant.losses.matching import Expectation, Match, Statistic
 from calibrant.metrics import pit
+from calibrant.networks import MemberNetworks
 from calibrant.recalibration import fit_pit_map
 from calibrant.training import Rows, Stage
 
@@ -158,11 +158,12 @@ class MMDRegressor(HeteroscedasticRegressor):
         )
         anchor_kernel: Kernel = EnergyKernel() if self.anchor_kernel == "energy" else kernel
 
-        def loss(dist: TorchDistribution, rows: Rows) -> Tensor:
+        def loss(network: MemberNetworks, rows: Rows) -> Tensor:
+            dist = network(rows.x)
             value: Tensor = matching(dist, rows.y, rows.x, rows.weight, generator)
             if self.anchor > 0:
                 score = kernel_score(dist, rows.y, anchor_kernel)
-                value = value + self.anchor * (rows.weight * score).mean()
+                value = value + self.anchor * (rows.weight * score).mean(dim=-1)
             return value
 
         size = self.matching_batch_size
@@ -219,5 +220,5 @@ class MMDRegressor(HeteroscedasticRegressor):
             raise ParameterError(f'updates must be "all" or "head", got {self.updates!r}.')
 
 
-def _mean_crps(dist: TorchDistribution, rows: Rows) -> Tensor:
-    return (rows.weight * crps(dist, rows.y)).mean()
+def _mean_crps(network: MemberNetworks, rows: Rows) -> Tensor:
+    return (rows.weight * crps(network(rows.x), rows.y)).mean(dim=-1)

@@ -11,12 +11,12 @@ def condition_kernel(z: Tensor, bandwidth: float) -> Tensor:
 
     Parameters
     ----------
-    z : tensor of shape (n, d)
+    z : tensor of shape (..., n, d)
     bandwidth : float
         In squared units of z.
 
     Returns
     -------
-    tensor of shape (n, n)
+    tensor of shape (..., n, n)
     """
     return torch.exp(-0.5 * torch.cdist(z, z).square() / bandwidth)

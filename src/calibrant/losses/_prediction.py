@@ -14,7 +14,10 @@ from calibrant.kernels import Kernel
 
 
 class Prediction(NamedTuple):
-    """Weights, means and variances of K normals in each of n rows, all (n, K), in float64.
+    """Weights, means and variances of K normals in each of n rows, all (..., n, K), in float64.
+
+    The dots are batches of their own, such as the members of an ensemble: rows of different
+    batches are never compared.
 
     A single normal has K = 1, a draw is a normal of no variance: Gaussian or mixture, closed
     form or sampled need no code of their own.
@@ -26,60 +29,60 @@ class Prediction(NamedTuple):
 
     @classmethod
     def of(cls, dist: TorchDistribution, y: Tensor) -> Prediction:
-        """Take a Normal of shape (n,) or a MixtureSameFamily of normals (n, K) apart."""
+        """Take a Normal of shape (..., n) or a MixtureSameFamily of normals apart."""
         weights, means, scales = _components(dist)
-        if y.shape != means.shape[:1]:
+        shape = means.shape[:-1]
+        if y.shape not in (shape, shape[-1:]):
             raise ParameterError(
-                f"y must have shape ({len(means)},) to match the predictions, got {tuple(y.shape)}."
+                f"y must have shape {tuple(shape)} to match the predictions, got {tuple(y.shape)}."
+                " An (n, 1) output needs .squeeze(-1)."
             )
         return cls(weights.double(), means.double(), scales.double().square())
 
     def draw(self, generator: torch.Generator | None) -> Prediction:
         """One draw from every row, ``m + s e``; the choice of a component has no gradient."""
-        chosen = torch.multinomial(self.weights, 1, generator=generator)
-        mean, variance = self.means.gather(1, chosen), self.variances.gather(1, chosen)
+        flat = self.weights.reshape(-1, self.weights.shape[-1])
+        chosen = torch.multinomial(flat, 1, generator=generator).view(*self.means.shape[:-1], 1)
+        mean, variance = self.means.gather(-1, chosen), self.variances.gather(-1, chosen)
         noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
         value = mean + variance.sqrt() * noise
         return Prediction(torch.ones_like(mean), value, torch.zeros_like(mean))
 
 
 def score_rows(prediction: Prediction, y: Tensor, kernel: Kernel) -> Tensor:
-    """``k(y, y) - 2 E k(Y, y) + E k(Y, Y')`` of every row, (n,): the terms i = j."""
+    """``k(y, y) - 2 E k(Y, y) + E k(Y, Y')`` of every row, (..., n): the terms i = j."""
     w, m, v = prediction
-    target = y.double()[:, None]
-    nothing = torch.zeros_like(y, dtype=torch.float64)
-    to_target = (w * kernel.expectation(m - target, v)).sum(dim=1)
-    among = kernel.expectation(m[:, :, None] - m[:, None, :], v[:, :, None] + v[:, None, :])
-    within = torch.einsum("na,nab,nb->n", w, among, w)
+    target = y.double()[..., None]
+    nothing = torch.zeros((), dtype=torch.float64, device=y.device)
+    to_target = (w * kernel.expectation(m - target, v)).sum(dim=-1)
+    among = kernel.expectation(m[..., :, None] - m[..., None, :], v[..., :, None] + v[..., None, :])
+    within = torch.einsum("...a,...ab,...b->...", w, among, w)
     return kernel.expectation(nothing, nothing) - 2.0 * to_target + within
 
 
 def compare_rows(prediction: Prediction, y: Tensor, kernel: Kernel) -> Tensor:
-    """``k(y_i, y_j) - E k(Y_i, y_j) - E k(y_i, Y_j) + E k(Y_i, Y_j)`` of all pairs, (n, n)."""
+    """``k(y_i, y_j) - E k(Y_i, y_j) - E k(y_i, Y_j) + E k(Y_i, Y_j)`` of all pairs, (..., n, n)."""
     w, m, v = prediction
     target = y.double()
     nothing = torch.zeros((), dtype=torch.float64, device=y.device)
-    targets = kernel.expectation(target[:, None] - target[None, :], nothing)
-    mixed = kernel.expectation(m[:, :, None] - target, v[:, :, None])  # (n, K, n)
-    mixed = torch.einsum("ia,iaj->ij", w, mixed)
+    targets = kernel.expectation(target[..., :, None] - target[..., None, :], nothing)
+    mixed = kernel.expectation(m[..., None] - target[..., None, None, :], v[..., None])
+    mixed = torch.einsum("...ia,...iaj->...ij", w, mixed)
     # (n, K, 1, 1) against (n, K): all pairs of components of all pairs of rows
-    predicted = kernel.expectation(m[:, :, None, None] - m, v[:, :, None, None] + v)
-    predicted = torch.einsum("ia,iajb,jb->ij", w, predicted, w)
-    return targets - mixed - mixed.T + predicted
+    predicted = kernel.expectation(
+        m[..., None, None] - m[..., None, None, :, :], v[..., None, None] + v[..., None, None, :, :]
+    )
+    predicted = torch.einsum("...ia,...iajb,...jb->...ij", w, predicted, w)
+    return targets - mixed - mixed.mT + predicted
 
 
 def _components(dist: TorchDistribution) -> tuple[Tensor, Tensor, Tensor]:
-    """Weights, means and standard deviations, each (n, K)."""
+    """Weights, means and standard deviations, each (..., n, K)."""
     if isinstance(dist, Normal):
-        if dist.loc.ndim != 1:
-            raise ParameterError(
-                "A normal prediction must have one mean a row, shape (n,), got "
-                f"{tuple(dist.loc.shape)}. Use .squeeze(-1) on an (n, 1) output."
-            )
-        return torch.ones_like(dist.loc)[:, None], dist.loc[:, None], dist.scale[:, None]
+        return torch.ones_like(dist.loc)[..., None], dist.loc[..., None], dist.scale[..., None]
     if isinstance(dist, MixtureSameFamily):
         mixing, parts = dist.mixture_distribution, dist.component_distribution
-        if isinstance(mixing, Categorical) and isinstance(parts, Normal) and parts.loc.ndim == 2:
+        if isinstance(mixing, Categorical) and isinstance(parts, Normal) and parts.loc.ndim >= 2:
             return mixing.probs, parts.loc, parts.scale
     raise ParameterError(
         "Expected a torch.distributions.Normal of shape (n,) or a MixtureSameFamily of normals "

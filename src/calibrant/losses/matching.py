@@ -97,14 +97,14 @@ class DistributionMatchingLoss(nn.Module):
         sample_weight: Tensor | None = None,
         generator: torch.Generator | None = None,
     ) -> Tensor:
-        """Loss of a batch, a scalar.
+        """Loss of a batch, a scalar; of M batches at once, such as ensemble members, (M,).
 
         Parameters
         ----------
-        dist : torch Normal of shape (n,), or MixtureSameFamily of normals (n, K)
-        y : tensor of shape (n,)
-        x : tensor of shape (n, d), needed by ``match="joint"``
-        sample_weight : tensor of shape (n,), optional
+        dist : torch Normal of shape (n,) or (M, n), or MixtureSameFamily of normals
+        y : tensor of shape (n,) or (M, n)
+        x : tensor of shape (n, d) or (M, n, d), needed by ``match="joint"``
+        sample_weight : tensor of shape (n,) or (M, n), optional
             A pair counts with the product of its weights.
         generator : torch.Generator, optional
             Source of the draws of ``expectation="sampled"``.
@@ -115,29 +115,30 @@ class DistributionMatchingLoss(nn.Module):
         counts = torch.ones_like(y, dtype=torch.float64)
         if sample_weight is not None:
             counts = sample_weight.double()
-        weights = counts[:, None] * counts[None, :]
+        weights = counts[..., :, None] * counts[..., None, :]
         if self.statistic == "u":
-            weights = weights - torch.diag_embed(weights.diagonal())
-        total = weights.sum()
+            weights = weights - torch.diag_embed(weights.diagonal(dim1=-2, dim2=-1))
+        total = weights.sum(dim=(-2, -1))
         if self.match != "marginal":
             weights = weights * self._condition(prediction, x)
         # A batch of one row has no pairs: its U-statistic is 0.
-        return (weights * pairs).sum() / total.clamp_min(torch.finfo(torch.float64).tiny)
+        some = total.clamp_min(torch.finfo(torch.float64).tiny)
+        return (weights * pairs).sum(dim=(-2, -1)) / some
 
     def _condition(self, prediction: Prediction, x: Tensor | None) -> Tensor:
         if self.match == "joint":
             if x is None:
                 raise ParameterError('match="joint" compares given the input: pass x, (n, d).')
-            z = x.detach().double().reshape(len(x), -1)
+            z = x.detach().double()
         else:
             # No gradient through the condition: moving apart must not count as calibration.
             w, m, v = (part.detach() for part in prediction)
-            mean = (w * m).sum(dim=1)
-            variance = (w * (v + m**2)).sum(dim=1) - mean**2
-            z = torch.stack([mean, 0.5 * variance.log()], dim=1)
+            mean = (w * m).sum(dim=-1)
+            variance = (w * (v + m**2)).sum(dim=-1) - mean**2
+            z = torch.stack([mean, 0.5 * variance.log()], dim=-1)
         bandwidth = self.condition_bandwidth
         if bandwidth is None:
-            bandwidth = 0.1 * median_squared_distance(z)
+            bandwidth = 0.1 * median_squared_distance(z.reshape(-1, z.shape[-1]))
         return condition_kernel(z, bandwidth)
 
 

@@ -2,6 +2,7 @@
 
 from calibrant.networks.distribution_network import DistributionNetwork, build_network
 from calibrant.networks.heads import GaussianHead, Head
+from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
 
-__all__ = ["MLP", "DistributionNetwork", "GaussianHead", "Head", "build_network"]
+__all__ = ["MLP", "DistributionNetwork", "GaussianHead", "Head", "MemberNetworks", "build_network"]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.distributions import Distribution as TorchDistribution
 
 from calibrant.errors import ParameterError
 from calibrant.networks.heads import Head
@@ -15,7 +14,7 @@ from calibrant.networks.mlp import MLP
 
 
 class DistributionNetwork(nn.Module):
-    """Network that answers an input with a distribution.
+    """Network whose outputs a head turns into distributions.
 
     Parameters
     ----------
@@ -32,18 +31,18 @@ class DistributionNetwork(nn.Module):
         self.output = nn.Linear(n_hidden, head.n_outputs)
         self.head = head
 
-    def outputs(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """Raw outputs of the last layer, (n, head.n_outputs)."""
         result: Tensor = self.output(self.body(x))
         return result
 
-    def forward(self, x: Tensor) -> TorchDistribution:
-        """Predictive distribution of a batch of inputs (n, d)."""
-        return self.head.torch_distribution(self.outputs(x))
-
 
 def build_network(
-    network: str | nn.Module, n_features: int, hidden: Sequence[int], head: Head
+    network: str | nn.Module,
+    n_features: int,
+    hidden: Sequence[int],
+    head: Head,
+    dropout: float = 0.0,
 ) -> DistributionNetwork:
     """Build the body that a user asked for and put a head on it.
 
@@ -51,6 +50,8 @@ def build_network(
     ----------
     network : "mlp" or nn.Module
         A module of the user's own is copied, not changed; it maps (n, n_features) to (n, k).
+    dropout : float
+        Share of the hidden units of the "mlp" that are dropped in a training step.
     """
     if isinstance(network, nn.Module):
         body = copy.deepcopy(network).float()
@@ -60,7 +61,7 @@ def build_network(
             raise ParameterError(
                 f"hidden must list the widths of at least one layer, got {hidden!r}."
             )
-        return DistributionNetwork(MLP(n_features, hidden), hidden[-1], head)
+        return DistributionNetwork(MLP(n_features, hidden, dropout), hidden[-1], head)
     raise ParameterError(f'network must be "mlp" or a torch.nn.Module, got {network!r}.')
 
 

@@ -9,7 +9,7 @@ from torch import nn
 
 
 class MLP(nn.Sequential):
-    """Linear layers with ReLU between them: the body of a network, without its head.
+    """Linear layers, each with ReLU and maybe dropout: the body of a network, without its head.
 
     Parameters
     ----------
@@ -17,11 +17,16 @@ class MLP(nn.Sequential):
         Width of the input.
     hidden : sequence of int
         Widths of the hidden layers; the last one is the width of the output.
+    dropout : float, default 0
+        Share of the units of each hidden layer that are dropped.
     """
 
-    def __init__(self, n_features: int, hidden: Sequence[int] = (256, 256)) -> None:
-        widths = [n_features, *hidden]
+    def __init__(
+        self, n_features: int, hidden: Sequence[int] = (256, 256), dropout: float = 0.0
+    ) -> None:
         layers: list[nn.Module] = []
-        for before, after in pairwise(widths):
+        for before, after in pairwise([n_features, *hidden]):
             layers += [nn.Linear(before, after), nn.ReLU()]
+            if dropout > 0:
+                layers.append(nn.Dropout(dropout))
         super().__init__(*layers)

@@ -6,10 +6,10 @@ from typing import TypedDict
 
 
 class Record(TypedDict):
-    """One epoch of one stage.
+    """One epoch of one stage; loss and score are means over the members.
 
-    Epoch 0 is the network before the first step; the epoch marked `best` is the one whose
-    weights were kept.
+    Epoch 0 is the network before the first step; an epoch marked `best` is one whose weights a
+    member kept.
     """
 
     stage: int

@@ -1,30 +1,35 @@
-"""The training loop: `run_stage` > `run_epoch` > `train_step`."""
+"""The training loop: `run_stage` > `run_epoch` > `train_step`.
+
+M networks train as one. Each has its own order of batches, its own clipping, early stopping and
+roll-back, and ends up where it would have ended alone.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
-from calibrant.networks import DistributionNetwork
+from calibrant.networks import MemberNetworks
+from calibrant.training.best import BestWeights
 from calibrant.training.devices import threads_for
 from calibrant.training.history import Record
 from calibrant.training.progress import Progress
 from calibrant.training.rows import Rows
 from calibrant.training.stage import Stage
 
-_CLIP = 10.0  # largest norm of a gradient; it binds only when a likelihood explodes
+_CLIP = 10.0  # largest norm of a member's gradient; it binds only when a likelihood explodes
 
 
 def run_stage(
     stage: Stage,
-    network: DistributionNetwork,
+    network: MemberNetworks,
     train: Rows,
     validation: Rows,
-    generator: torch.Generator,
+    generators: Sequence[torch.Generator],
     progress: Progress,
 ) -> list[Record]:
     """Train until the budget or the patience ends and keep the best weights.
@@ -32,35 +37,39 @@ def run_stage(
     The network as it comes in is a candidate of its own (epoch 0): a stage that only makes the
     validation score worse is rolled back to where it began.
 
+    Parameters
+    ----------
+    generators : one a member, for the order of its batches
+
     Returns
     -------
     list of Record, one an epoch, epoch 0 included
     """
-    parameters = list(
-        network.parameters() if stage.updates == "all" else network.output.parameters()
+    parameters: list[Tensor] = (
+        list(network.parameters()) if stage.updates == "all" else network.head_parameters()
     )
     optimiser = Adam(
         parameters, lr=stage.lr, weight_decay=stage.weight_decay, fused=_can_fuse(train.x.device)
     )
     first = validation_score(stage, network, validation)
+    best = BestWeights(network, first, stage.patience)
     records = [_record(stage, 0, None, first)]
-    best, best_epoch, best_weights = first, 0, _copy_weights(network)
+    orders = generators[:1] if stage.together else generators
     progress.start(stage)
     with threads_for(stage.batch_size):
         for epoch in range(1, stage.epochs + 1):
-            loss = run_epoch(stage, network, train, generator, optimiser)
+            loss = run_epoch(stage, network, train, orders, optimiser)
             score = validation_score(stage, network, validation)
             records.append(_record(stage, epoch, loss, score))
-            # The start may be unscored (nan for an exploding one): any number is better then.
-            if score < best or (math.isnan(best) and not math.isnan(score)):
-                best, best_epoch, best_weights = score, epoch, _copy_weights(network)
-            progress.advance(stage, epoch, score, best)
-            if epoch - best_epoch >= stage.patience:
+            going_on = best.update(score, epoch)
+            progress.advance(stage, epoch, float(score.mean()), float(best.score.mean()))
+            if not going_on:
                 break
     progress.finish(stage)
     if stage.keep_best:
-        network.load_state_dict(best_weights)
-        records[best_epoch]["best"] = True
+        best.restore()
+        for epoch in best.epoch.tolist():
+            records[epoch]["best"] = True
     else:
         records[-1]["best"] = True
     return records
@@ -68,58 +77,64 @@ def run_stage(
 
 def run_epoch(
     stage: Stage,
-    network: DistributionNetwork,
+    network: MemberNetworks,
     train: Rows,
-    generator: torch.Generator,
+    orders: Sequence[torch.Generator],
     optimiser: Optimizer,
 ) -> float:
     """Pass once over the training rows; returns the mean loss."""
     network.train()
     losses = [
         train_step(stage, network, train.take(index), optimiser)
-        for index in batches(len(train.y), stage.batch_size, generator)
+        for index in batches(len(train.y), stage.batch_size, orders)
     ]
     return float(torch.stack(losses).mean())
 
 
-def train_step(
-    stage: Stage, network: DistributionNetwork, batch: Rows, optimiser: Optimizer
-) -> Tensor:
-    """One batch: loss, gradient, step."""
+def train_step(stage: Stage, network: MemberNetworks, batch: Rows, optimiser: Optimizer) -> Tensor:
+    """One batch for every member: losses, gradients, step."""
     optimiser.zero_grad(set_to_none=True)
-    loss = stage.loss(network(batch.x), batch)
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(network.parameters(), _CLIP)
+    losses = stage.loss(network, batch)
+    losses.sum().backward()
+    clip_gradients(network)
     optimiser.step()
-    return loss.detach()
+    return losses.detach()
 
 
-def batches(n_rows: int, batch_size: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Index tensors of shuffled batches of nearly equal size; all rows, each once."""
-    order = torch.randperm(n_rows, generator=generator, device=generator.device)
+def clip_gradients(network: MemberNetworks) -> None:
+    """Limit the norm of every member's gradient, each by itself."""
+    if network.size == 1:
+        torch.nn.utils.clip_grad_norm_(network.parameters(), _CLIP)
+        return
+    gradients = [p.grad for p in network.parameters() if p.grad is not None]
+    squares = torch.stack([g.flatten(1).square().sum(dim=1) for g in gradients]).sum(dim=0)
+    factor = (_CLIP / (squares.sqrt() + 1e-6)).clamp(max=1.0)  # (M,)
+    for gradient in gradients:
+        gradient.mul_(factor.view(-1, *[1] * (gradient.ndim - 1)))
+
+
+def batches(n_rows: int, batch_size: int, orders: Sequence[torch.Generator]) -> Iterator[Tensor]:
+    """Index tensors (M, b) of shuffled batches of nearly equal size; all rows, each once."""
+    order = torch.stack([torch.randperm(n_rows, generator=g, device=g.device) for g in orders])
     # Equal sizes: a last batch of three rows would weigh as much as one of 256.
-    yield from order.chunk(max(1, math.ceil(n_rows / batch_size)))
+    yield from order.chunk(max(1, math.ceil(n_rows / batch_size)), dim=1)
 
 
 @torch.no_grad()
-def validation_score(stage: Stage, network: DistributionNetwork, rows: Rows) -> float:
-    """Score of the validation rows as they are predicted now."""
+def validation_score(stage: Stage, network: MemberNetworks, rows: Rows) -> Tensor:
+    """Scores of the validation rows as each member predicts them now, on the CPU."""
     network.eval()
-    return float(stage.score(network(rows.x), rows))
+    return stage.score(network, rows).double().cpu()
 
 
-def _record(stage: Stage, epoch: int, loss: float | None, score: float) -> Record:
+def _record(stage: Stage, epoch: int, loss: float | None, score: Tensor) -> Record:
     return {
         "stage": stage.number,
         "epoch": epoch,
         "train_loss": loss,
-        "validation_score": score,
+        "validation_score": float(score.mean()),
         "best": False,
     }
-
-
-def _copy_weights(network: DistributionNetwork) -> dict[str, Tensor]:
-    return {name: value.detach().clone() for name, value in network.state_dict().items()}
 
 
 def _can_fuse(device: torch.device) -> bool:

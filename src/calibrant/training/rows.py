@@ -8,12 +8,16 @@ from torch import Tensor
 
 
 class Rows(NamedTuple):
-    """Scaled inputs, scaled targets and weights of n rows, on one device."""
+    """Scaled inputs, scaled targets and weights of rows on one device.
 
-    x: Tensor  # (n, d)
-    y: Tensor  # (n,)
-    weight: Tensor  # (n,), of mean 1
+    All rows of a data set are (n, d), (n,) and (n,); a batch has the members in front, each
+    with rows of its own: (M, b, d), (M, b) and (M, b).
+    """
+
+    x: Tensor
+    y: Tensor
+    weight: Tensor  # of mean 1 over the data set
 
     def take(self, index: Tensor) -> Rows:
-        """Return the rows of an index tensor."""
+        """Return the rows of an index tensor, (b,) or (M, b)."""
         return Rows(self.x[index], self.y[index], self.weight[index])

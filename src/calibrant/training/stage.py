@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from torch import Tensor
-from torch.distributions import Distribution as TorchDistribution
 
+from calibrant.networks import MemberNetworks
 from calibrant.training.rows import Rows
 
-Objective = Callable[[TorchDistribution, Rows], Tensor]
+Objective = Callable[[MemberNetworks, Rows], Tensor]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,15 +23,18 @@ class Stage:
     number : int
         1 or 2, as in the paper.
     loss : callable
-        Scalar loss of a batch, with gradient.
+        Loss of a batch for each member, (M,), with gradient.
     score : callable
-        Scalar score of the validation rows; the epoch with the lowest one is kept.
+        Score of the validation rows for each member, (M,); its lowest epoch is kept.
     epochs, batch_size, lr, weight_decay, patience
-        Budget of Adam; the stage ends after `patience` epochs without a better score.
+        Budget of Adam; a member stops after `patience` epochs without a better score.
     updates : {"all", "head"}
         Which weights move.
     keep_best : bool
         Return to the best epoch at the end, the start included (epoch 0).
+    together : bool
+        The members are one model: they see the same batches, loss and score are (1,), and they
+        stop as one.
     """
 
     number: int
@@ -44,3 +47,4 @@ class Stage:
     patience: int
     updates: Literal["all", "head"] = "all"
     keep_best: bool = True
+    together: bool = False

@@ -1,0 +1,100 @@
+"""M networks of one shape as one."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.distributions import Distribution as TorchDistribution
+from torch.func import functional_call, stack_module_state, vmap
+
+from calibrant.networks.distribution_network import DistributionNetwork
+
+
+class MemberNetworks(nn.Module):
+    """M networks of one shape with stacked weights: one batched product a layer, not M.
+
+    A single network is the case M = 1 and runs as the plain module that it is.
+
+    Parameters
+    ----------
+    networks : sequence of DistributionNetwork
+        Alike but for their weights, which are copied.
+    """
+
+    def __init__(self, networks: Sequence[DistributionNetwork]) -> None:
+        super().__init__()
+        self.size = len(networks)
+        self.head = networks[0].head
+        if self.size == 1:
+            self.single = copy.deepcopy(networks[0])
+            return
+        # In a tuple the pattern is no submodule: it lends its shape, the weights are stacked.
+        self._pattern = (copy.deepcopy(networks[0]),)
+        weights, buffers = stack_module_state(list(networks))
+        self._names, self._buffer_names = list(weights), list(buffers)
+        self.stacked = nn.ParameterList(nn.Parameter(w.detach()) for w in weights.values())
+        for i, value in enumerate(buffers.values()):  # names of buffers may hold no dots
+            self.register_buffer(f"buffer{i}", value)
+
+    def outputs(self, x: Tensor) -> Tensor:
+        """Raw outputs (M, n, head.n_outputs).
+
+        Parameters
+        ----------
+        x : tensor of shape (n, d) or (1, n, d), the same rows for all, or (M, n, d)
+        """
+        rows = x[0] if x.ndim > 2 and len(x) == 1 else x
+        if self.size == 1:
+            alone: Tensor = self.single(rows)
+            return alone[None]
+        pattern = self._pattern[0].train(self.training)
+
+        def one(weights: dict[str, Tensor], buffers: dict[str, Tensor], rows: Tensor) -> Tensor:
+            result: Tensor = functional_call(pattern, (weights, buffers), (rows,))
+            return result
+
+        along = (0, 0, 0 if rows is x and x.ndim > 2 else None)
+        batched = vmap(one, in_dims=along, randomness="different")
+        result: Tensor = batched(self._weights(), self._stacked_buffers(), rows)
+        return result
+
+    def forward(self, x: Tensor) -> TorchDistribution:
+        """Predictive distributions of batch shape (M, n)."""
+        return self.head.torch_distribution(self.outputs(x))
+
+    def head_parameters(self) -> list[Tensor]:
+        """Weights of the last layer."""
+        if self.size == 1:
+            return list(self.single.output.parameters())
+        return [w for name, w in self._weights().items() if name.startswith("output.")]
+
+    def by_name(self) -> dict[str, Tensor]:
+        """Weights and buffers of all members by the names of one network, each (M, ...).
+
+        They share memory with the network: writing into them changes it.
+        """
+        if self.size == 1:
+            return {k: v.detach()[None] for k, v in self.single.state_dict(keep_vars=True).items()}
+        return {k: v.detach() for k, v in (self._weights() | self._stacked_buffers()).items()}
+
+    def _weights(self) -> dict[str, Tensor]:
+        return dict(zip(self._names, self.stacked, strict=True))
+
+    def _stacked_buffers(self) -> dict[str, Tensor]:
+        return dict(zip(self._buffer_names, self.buffers(), strict=True))
+
+    @torch.no_grad()
+    def load_by_name(self, state: Mapping[str, Tensor]) -> None:
+        """Set what `by_name` gives; names and shapes must be the same."""
+        own = self.by_name()
+        if own.keys() != state.keys():
+            raise KeyError(f"weights differ: {sorted(own.keys() ^ state.keys())}")
+        for name, value in own.items():
+            if value.shape != state[name].shape:
+                raise ValueError(
+                    f"{name} has shape {tuple(state[name].shape)}, expected {tuple(value.shape)}"
+                )
+            value.copy_(state[name])
