@@ -7,9 +7,19 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor, load_model
-    from calibrant.losses import DistributionMatchingLoss
-    from calibrant.metrics import calibration_test, evaluate, noise_floor
+    from calibrant.estimators import DeepEnsembleRegressor as DeepEnsembleRegressor
+    from calibrant.estimators import EnsembleLikelihoodRegressor as EnsembleLikelihoodRegressor
+    from calibrant.estimators import HeteroscedasticRegressor as HeteroscedasticRegressor
+    from calibrant.estimators import MCDropoutLikelihoodRegressor as MCDropoutLikelihoodRegressor
+    from calibrant.estimators import MCDropoutRegressor as MCDropoutRegressor
+    from calibrant.estimators import MMDRegressor as MMDRegressor
+    from calibrant.estimators import load_model as load_model
+    from calibrant.losses import DistributionMatchingLoss as DistributionMatchingLoss
+    from calibrant.metrics import calibration_test as calibration_test
+    from calibrant.metrics import evaluate as evaluate
+    from calibrant.metrics import noise_floor as noise_floor
+    from calibrant.recalibration import ConformalRecalibrator as ConformalRecalibrator
+    from calibrant.recalibration import IsotonicRecalibrator as IsotonicRecalibrator
 
 try:
     __version__ = version("calibrant")
@@ -18,26 +28,23 @@ except PackageNotFoundError:  # run from a source tree that was never installed
 
 # Public names are imported when first used, so that `import calibrant` and `calibrant --help`
 # do not wait for torch.
-_HOME = {
-    "DistributionMatchingLoss": "calibrant.losses",
-    "HeteroscedasticRegressor": "calibrant.estimators",
-    "MMDRegressor": "calibrant.estimators",
-    "load_model": "calibrant.estimators",
-    "calibration_test": "calibrant.metrics",
-    "evaluate": "calibrant.metrics",
-    "noise_floor": "calibrant.metrics",
+_ROOMS = {
+    "estimators": (
+        "DeepEnsembleRegressor",
+        "EnsembleLikelihoodRegressor",
+        "HeteroscedasticRegressor",
+        "MCDropoutLikelihoodRegressor",
+        "MCDropoutRegressor",
+        "MMDRegressor",
+        "load_model",
+    ),
+    "losses": ("DistributionMatchingLoss",),
+    "metrics": ("calibration_test", "evaluate", "noise_floor"),
+    "recalibration": ("ConformalRecalibrator", "IsotonicRecalibrator"),
 }
+_HOME = {name: f"calibrant.{room}" for room, names in _ROOMS.items() for name in names}
 
-__all__ = [
-    "DistributionMatchingLoss",
-    "HeteroscedasticRegressor",
-    "MMDRegressor",
-    "__version__",
-    "calibration_test",
-    "evaluate",
-    "load_model",
-    "noise_floor",
-]
+__all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:

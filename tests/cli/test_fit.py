@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from calibrant.cli.fit import Method
 from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor, load_model
 
 
@@ -44,7 +45,7 @@ def test_summary_says_where_the_model_is_and_what_was_kept(run, data, tmp_path) 
     out = tmp_path / "m"
     done = fit(run, data / "table.csv", "--target", "price", "--out", out)
     assert f"The model is in {out}." in done.stderr
-    assert "120 rows, 18 held out" in done.stderr
+    assert "120 rows, 24 held out" in done.stderr
     assert "Stage 1: kept epoch" in done.stderr
     assert "Stage 2: " in done.stderr
 
@@ -56,7 +57,7 @@ def test_json_is_all_of_standard_output(run, data, tmp_path) -> None:
     summary = json.loads(done.stdout)
     assert summary["model"] == str(out)
     assert summary["method"] == "MMDRegressor"
-    assert (summary["target"], summary["rows"], summary["held_out_rows"]) == ("price", 120, 18)
+    assert (summary["target"], summary["rows"], summary["held_out_rows"]) == ("price", 120, 24)
     assert [stage["stage"] for stage in summary["stages"]] == [1, 2]
     assert len(summary["notes"]) == 5
 
@@ -74,6 +75,16 @@ def test_method_bounds_and_seed_reach_the_model(run, data, tmp_path) -> None:
     assert type(got) is HeteroscedasticRegressor
     assert (got.bounds, got.random_state, got.device, got.epochs) == ((0.0, None), 7, "cpu", 2)
     assert got.target_name_ == "price"
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_every_method_fits_saves_and_loads(run, data, tmp_path, method: Method) -> None:
+    out = tmp_path / "m"
+    fit(run, data / "table.csv", "--target", "price", "--out", out, "--method", method.value)
+    assert type(load_model(out)).__name__ == method.name
+    done = run("predict", out, data / "table.csv")
+    assert done.exit_code == 0
+    assert "lower_90" in done.stdout
 
 
 def test_epochs_never_raise_the_budget_of_stage_two(run, data, tmp_path) -> None:

@@ -374,7 +374,10 @@ def test_affine_change(name: str, data: st.DataObject) -> None:
     there = loc[:, None] + scale[:, None] * y
     size = scale * (np.abs(y).max(axis=1) + dist.stddev) + np.abs(loc)
     digits = 1e-13 * size[:, None] + 1e-9 * (scale * dist.stddev)[:, None]
-    assert np.all(np.abs(moved.ppf(ALL_LEVELS) - there) <= digits)
+    # Between modes far apart F is flat, and every point there is a quantile.
+    nearer = np.minimum(ALL_LEVELS, 1 - ALL_LEVELS)
+    flat = np.exp(dist.log_prob(y)) * dist.stddev[:, None] < 1e-3 * nearer
+    assert np.all(flat | (np.abs(moved.ppf(ALL_LEVELS) - there) <= digits))
     assert np.all(np.abs(moved.mean - loc - scale * dist.mean) <= digits[:, 0])
     # Rounding may have moved components by the last digits of their places.
     noise = 1e-14 * size / scale

@@ -20,15 +20,36 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from calibrant import HeteroscedasticRegressor, MMDRegressor
+from calibrant import (
+    DeepEnsembleRegressor,
+    EnsembleLikelihoodRegressor,
+    HeteroscedasticRegressor,
+    MCDropoutLikelihoodRegressor,
+    MCDropoutRegressor,
+    MMDRegressor,
+)
 from calibrant.errors import CalibrantError, DataError, DataWarning, NotFittedError, ParameterError
 from calibrant.metrics import crps_scorer, ecpe_scorer
 from calibrant.training import Rows
 
-# Three epochs of stage 2: these tests are about the contract, not about quality.
+# Few members, passes and epochs of stage 2: these tests are about the contract, not quality.
 ESTIMATORS = {
     "heteroscedastic": HeteroscedasticRegressor,
+    "mixture": partial(HeteroscedasticRegressor, head="mixture", components=3),
+    "mc-heteroscedastic": partial(HeteroscedasticRegressor, dropout=0.1, mc_passes=5),
+    "ensemble": partial(DeepEnsembleRegressor, members=2),
+    "mixed-ensemble": partial(
+        DeepEnsembleRegressor, members=2, combine="mixture", adversarial=0.01
+    ),
+    "ell": partial(EnsembleLikelihoodRegressor, members=3),
+    "mcd": partial(MCDropoutRegressor, passes=8),
+    "mc-nll": partial(MCDropoutLikelihoodRegressor, passes=8, training_passes=4),
     "mmd": partial(MMDRegressor, matching_epochs=3),
+    "mmd-mixture": partial(MMDRegressor, matching_epochs=3, head="mixture", components=2),
+}
+CHECKED = {name: ESTIMATORS[name] for name in ("heteroscedastic", "ensemble", "ell", "mcd")} | {
+    "mc-nll": ESTIMATORS["mc-nll"],
+    "mmd": ESTIMATORS["mmd"],
 }
 QUICK: dict[str, Any] = {"hidden": (16,), "epochs": 5, "random_state": 0, "device": "cpu"}
 
@@ -57,10 +78,7 @@ EXEMPT = {
 
 
 @parametrize_with_checks(
-    [
-        HeteroscedasticRegressor(epochs=60, device="cpu"),
-        MMDRegressor(epochs=60, matching_epochs=5, device="cpu"),
-    ],
+    [make(epochs=60, device="cpu") for make in CHECKED.values()],
     expected_failed_checks=lambda estimator: EXEMPT,
 )
 def test_scikit_learn_checks(estimator, check) -> None:
@@ -153,7 +171,7 @@ def test_categories_become_one_hot(method, kind: str) -> None:
     model = method(**(QUICK | {"epochs": 60, "lr": 1e-2})).fit(table, y)
     assert model.n_features_in_ == 2
     assert list(model.feature_names_in_) == ["city", "size"]
-    assert model.score(table, y) > 0.9
+    assert model.score(table, y) > 0.85
     strange = frame.assign(city=pd.Categorical(["Ulm"] * 150))
     with pytest.warns(DataWarning, match="'Ulm'"):
         assert np.isfinite(model.predict(strange)).all()
@@ -243,28 +261,50 @@ def test_bad_calls(method, call, message: str) -> None:
     assert isinstance(caught.value, ValueError)
 
 
+BAD_PARAMETERS: list[tuple[dict[str, Any], str]] = [
+    ({"epochs": 0}, "epochs and patience must be at least 1"),
+    ({"batch_size": 0}, 'batch_size must be "auto"'),
+    ({"batch_size": "small"}, 'batch_size must be "auto"'),
+    ({"lr": 0.0}, "lr must be > 0"),
+    ({"scaling": "robust"}, 'scaling must be "standard" or "minmax"'),
+    ({"missing": "drop"}, 'missing must be "error" or "impute"'),
+    ({"beta": 2.0}, r"beta must lie in \[0, 1\]"),
+    ({"validation_fraction": 1.0}, r"validation_fraction must lie in \(0, 1\)"),
+    ({"network": "resnet"}, 'network must be "mlp"'),
+    ({"hidden": ()}, "at least one layer"),
+    ({"bounds": (1.0, 0.0)}, "bounds must be"),
+    ({"dropout": 1.0}, r"dropout must lie in \[0, 1\)"),
+    ({"members": 0}, "members must be at least"),
+    ({"combine": "product"}, 'combine must be "moments" or "mixture"'),
+    ({"adversarial": -1.0}, "adversarial must be >= 0"),
+    ({"passes": 1}, "passes must be at least 2"),
+    ({"training_passes": 1}, "passes must be at least 2"),
+    ({"noise": "white"}, 'noise must be "residual" or "none"'),
+    ({"head": "beta"}, 'head must be "gaussian" or "mixture"'),
+    ({"components": 0}, "components must be at least 1"),
+    ({"mc_passes": 5, "dropout": 0.0}, "mc_passes need dropout > 0"),
+    ({"matching_epochs": 0}, "matching_epochs and matching_patience"),
+    ({"anchor": -1.0}, "anchor must be >= 0"),
+    ({"anchor_kernel": "laplace"}, 'anchor_kernel must be "energy" or "gaussian"'),
+    ({"updates": "body"}, 'updates must be "all" or "head"'),
+    ({"bandwidths": "wide"}, 'bandwidths must be "adaptive"'),
+    ({"device": "abacus"}, 'device must be "auto"'),
+]
+
+
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("name", "parameters", "message"),
     [
-        ({"epochs": 0}, "epochs and patience must be at least 1"),
-        ({"batch_size": 0}, 'batch_size must be "auto"'),
-        ({"batch_size": "small"}, 'batch_size must be "auto"'),
-        ({"lr": 0.0}, "lr must be > 0"),
-        ({"scaling": "robust"}, 'scaling must be "standard" or "minmax"'),
-        ({"missing": "drop"}, 'missing must be "error" or "impute"'),
-        ({"beta": 2.0}, r"beta must lie in \[0, 1\]"),
-        ({"validation_fraction": 1.0}, r"validation_fraction must lie in \(0, 1\)"),
-        ({"network": "resnet"}, 'network must be "mlp"'),
-        ({"hidden": ()}, "at least one layer"),
-        ({"bounds": (1.0, 0.0)}, "bounds must be"),
-        ({"dropout": 1.0}, r"dropout must lie in \[0, 1\)"),
-        ({"device": "abacus"}, 'device must be "auto"'),
+        (name, parameters, message)
+        for name, make in ESTIMATORS.items()
+        for parameters, message in BAD_PARAMETERS
+        if parameters.keys() <= make().get_params().keys()
     ],
 )
-def test_bad_parameters(method, parameters: dict[str, Any], message: str) -> None:
+def test_bad_parameters(name: str, parameters: dict[str, Any], message: str) -> None:
     X, y = make_data(40)
     with pytest.raises(ParameterError, match=message):
-        method(**(QUICK | parameters)).fit(X, y)
+        ESTIMATORS[name](**QUICK).set_params(**parameters).fit(X, y)
 
 
 def test_predict_before_fit(method) -> None:
@@ -420,7 +460,7 @@ def test_pickle(method) -> None:
 
 def test_own_module(method) -> None:
     X, y = make_data()
-    body = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh())
+    body = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Dropout(0.1))
     before = body[0].weight.detach().clone()
     model = method(**(QUICK | {"network": body, "epochs": 40, "lr": 1e-2})).fit(X, y)
     assert torch.equal(body[0].weight, before)

@@ -99,3 +99,19 @@ def test_dropout_is_for_training_alone() -> None:
     assert torch.equal(members.outputs(x)[0], members.outputs(x)[1])
     members.train()
     assert not torch.equal(members.outputs(x)[0], members.outputs(x)[1])
+
+
+def test_passes_are_balanced_and_rows_do_not_see_each_other() -> None:
+    torch.manual_seed(0)
+    single = build_network("mlp", 4, (32,), GaussianHead(), 0.25)
+    members = MemberNetworks([single]).eval()
+    x = torch.randn(6, 4)
+    passes = members.passes(x, 40, seed=0)
+    assert passes.shape == (40, 6, 2)
+    assert passes.std(dim=0).min() > 0
+    # every unit is kept in as many passes: with one hidden layer their mean has no error
+    torch.testing.assert_close(passes.mean(dim=0), single.eval()(x), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(members.passes(x[2:3], 40, seed=0)[:, 0], passes[:, 2])
+    assert not torch.equal(members.passes(x, 40, seed=1), passes)
+    with pytest.raises(ParameterError, match="Monte-Carlo passes need dropout"):
+        MemberNetworks([build_network("mlp", 4, (8,), GaussianHead())]).passes(x, 4, seed=0)

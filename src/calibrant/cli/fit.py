@@ -29,10 +29,14 @@ if TYPE_CHECKING:
 
 
 class Method(StrEnum):
-    """Methods by the names they have on the command line."""
+    """Methods by the names they have on the command line; the member's name is the class."""
 
-    mmd = "mmd"
-    heteroscedastic = "heteroscedastic"
+    MMDRegressor = "mmd"
+    HeteroscedasticRegressor = "heteroscedastic"
+    DeepEnsembleRegressor = "deep-ensemble"
+    EnsembleLikelihoodRegressor = "ell"
+    MCDropoutRegressor = "mc-dropout"
+    MCDropoutLikelihoodRegressor = "mc-nll"
 
 
 def fit(
@@ -45,10 +49,11 @@ def fit(
     method: Annotated[
         Method,
         typer.Option(
-            help="mmd, calibrated in two stages, or heteroscedastic, by likelihood alone.",
+            help="mmd, calibrated in two stages, or heteroscedastic, deep-ensemble, ell, "
+            "mc-dropout, mc-nll.",
             metavar="NAME",
         ),
-    ] = Method.mmd,
+    ] = Method.MMDRegressor,
     validation: Annotated[
         Path | None,
         typer.Option(
@@ -159,13 +164,12 @@ def _bounds(lower: float | None, upper: float | None) -> tuple[float | None, flo
 
 
 def _make_model(method: Method, epochs: int | None, **parameters: Any) -> NetworkRegressor:
-    from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor
+    from calibrant import estimators
 
-    make = MMDRegressor if method is Method.mmd else HeteroscedasticRegressor
-    model = make(**parameters)
+    model: NetworkRegressor = getattr(estimators, method.name)(**parameters)
     if epochs is not None:
         model.epochs = epochs
-        if isinstance(model, MMDRegressor):
+        if isinstance(model, estimators.MMDRegressor):
             model.matching_epochs = min(epochs, model.matching_epochs)
     return model
 

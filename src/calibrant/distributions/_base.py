@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +32,8 @@ class Distribution(RowWise):
     ``ppf(0.9)`` is (n,), ``ppf([.1, .9])`` is (n, 2); ``interval(0.9)`` is (n, 2) and
     ``interval([.5, .9])`` is (n, 2, 2): row, bound, level; ``sample(k)`` is (n, k).
     """
+
+    _epistemic_share: Array | None = None  # of the variance, (n,), where a method knows it
 
     # ---- what a subclass writes -------------------------------------------------------------
 
@@ -89,7 +92,7 @@ class Distribution(RowWise):
         raise ParameterError(f"{type(self).__name__} offers no integration panels.")
 
     def _cells_per_row(self) -> int:
-        """Memory that a row needs besides its arguments, in numbers; sets the size of chunks."""
+        """About the numbers that a table or the panels of a row hold; sets the size of chunks."""
         return 1
 
     # ---- what users call --------------------------------------------------------------------
@@ -98,6 +101,42 @@ class Distribution(RowWise):
     def stddev(self) -> Array:
         """Standard deviation of each row, (n,)."""
         return np.sqrt(self.variance)
+
+    @property
+    def epistemic(self) -> Array:
+        """Part of the variance that comes from not knowing the model, (n,)."""
+        return self._epistemic_part() * self.variance
+
+    @property
+    def aleatoric(self) -> Array:
+        """Part of the variance that more data would not remove, (n,)."""
+        return (1.0 - self._epistemic_part()) * self.variance
+
+    def with_epistemic(self, variance: ArrayLike) -> Self:
+        """Return the same distribution, which knows the epistemic part of its variance.
+
+        Parameters
+        ----------
+        variance : array of shape (n,)
+            At most the variance of each row.
+        """
+        # As a share it is right in any unit, and under any recalibration.
+        return self._with(_epistemic_share=np.clip(np.asarray(variance) / self.variance, 0.0, 1.0))
+
+    def _epistemic_part(self) -> Array:
+        if self._epistemic_share is not None:
+            return self._epistemic_share
+        if isinstance(base := getattr(self, "base", None), Distribution):
+            return base._epistemic_part()
+        raise ParameterError(
+            "This distribution does not know its epistemic and aleatoric parts: they come from "
+            "methods with several members or passes, such as DeepEnsembleRegressor, or "
+            "HeteroscedasticRegressor with dropout and mc_passes."
+        )
+
+    def _row_names(self) -> tuple[str, ...]:
+        known = self._epistemic_share is not None
+        return (*self._row_arrays, "_epistemic_share") if known else self._row_arrays
 
     @property
     def median(self) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 CELLS = 1 << 17  # 1 MiB of float64: a handful of such temporaries fit a cache
-_MOST_THREADS = 8  # every thread holds temporaries of its own
+MOST_THREADS = min(8, os.cpu_count() or 1)  # each holds temporaries of its own
 
 
 def row_chunks(n_rows: int, cells_per_row: int) -> Iterator[slice]:
@@ -24,7 +24,7 @@ def over_rows(n_rows: int, cells_per_row: int, work: Callable[[slice], None]) ->
     slice must write to its own rows only.
     """
     chunks = list(row_chunks(n_rows, cells_per_row))
-    threads = min(_MOST_THREADS, os.cpu_count() or 1, len(chunks))
+    threads = min(MOST_THREADS, len(chunks))
     if threads < 2:  # starting threads would take longer than a small chunk
         for rows in chunks:
             work(rows)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from calibrant.distributions._base import Distribution
 from calibrant.distributions._checks import Array
-from calibrant.distributions._chunks import over_rows
+from calibrant.distributions._chunks import over_rows, row_chunks
 from calibrant.distributions._search import search_rows
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
-_NODES, _WEIGHTS = 0.5 * (_NODES + 1.0), 0.5 * _WEIGHTS  # on [0, 1]
-NODES_PER_PANEL = len(_NODES)
+_NODES_PER_PANEL = 8
+_MANY_PANELS, _FEWER_NODES = 40, 4  # narrow panels need fewer
 
 
 class Integrated(Distribution):
@@ -39,11 +38,15 @@ class Integrated(Distribution):
             part = self._part(rows)
             mean[rows], variance[rows] = integrate_moments(part, part._panels())
 
-        over_rows(len(self), self._cells_per_row(), work)
+        over_rows(len(self), _NODES_PER_PANEL * self._cells_per_row(), work)
         return mean, variance
 
     def _crps(self, y: Array) -> Array:
-        return integrate_crps(self, self._panels(), y)
+        out = np.empty(y.shape)
+        for rows in row_chunks(len(y), _NODES_PER_PANEL * (self._cells_per_row() + y.shape[1])):
+            part = self._part(rows)
+            out[rows] = integrate_crps(part, part._panels(), y[rows])
+        return out
 
     def _with(self, **parts: Any) -> Self:
         copy = super()._with(**parts)
@@ -64,7 +67,8 @@ def integrate_crps(dist: Distribution, edges: Array, y: Array) -> Array:
     -------
     array of shape (n, k)
     """
-    below, above = _squared_integrals(dist, edges[:, :-1], edges[:, 1:])
+    rule = _rule(edges.shape[1] > _MANY_PANELS)
+    below, above = _squared_integrals(dist, edges[:, :-1], edges[:, 1:], rule)
     start = np.zeros((len(y), 1))
     below = np.concatenate([start, np.cumsum(below, axis=1)], axis=1)  # int_{e_0}^{e_j} F^2
     above = np.concatenate([start, np.cumsum(above[:, ::-1], axis=1)], axis=1)
@@ -72,8 +76,8 @@ def integrate_crps(dist: Distribution, edges: Array, y: Array) -> Array:
     inside = np.clip(y, edges[:, :1], edges[:, -1:])
     panel = np.clip(search_rows(edges, inside, "right") - 1, 0, edges.shape[1] - 2)
     left, right = (np.take_along_axis(edges, panel + step, axis=1) for step in (0, 1))
-    to_left, _ = _squared_integrals(dist, left, inside)
-    _, to_right = _squared_integrals(dist, inside, right)
+    to_left, _ = _squared_integrals(dist, left, inside, rule)
+    _, to_right = _squared_integrals(dist, inside, right, rule)
     score = np.take_along_axis(below, panel, axis=1) + to_left
     score += np.take_along_axis(above, panel + 1, axis=1) + to_right
     return score + np.abs(y - inside)  # outside the panels F is 0 or 1
@@ -86,24 +90,38 @@ def integrate_moments(dist: Distribution, edges: Array) -> tuple[Array, Array]:
     and ``E (Y - c)^2 = 2 int_{t>c} (t - c)(1 - F) dt + 2 int_{t<c} (c - t) F dt``: nothing large
     cancels.
     """
-    t, cdf, width = _cdf_at_nodes(dist, edges[:, :-1], edges[:, 1:])
+    nodes, weights = _rule(edges.shape[1] > _MANY_PANELS)
+    t, cdf, width = _cdf_at_nodes(dist, edges[:, :-1], edges[:, 1:], nodes)
     middle = np.count_nonzero(cdf[:, :, 0] < 0.5, axis=1)[:, None]
     centre = np.take_along_axis(edges, middle, axis=1)[:, :, None]
     tail = np.where(t < centre, -cdf, 1.0 - cdf)
-    first = np.sum(width * (tail @ _WEIGHTS), axis=1)
-    second = 2.0 * np.sum(width * ((tail * (t - centre)) @ _WEIGHTS), axis=1)
+    first = np.sum(width * (tail @ weights), axis=1)
+    second = 2.0 * np.sum(width * ((tail * (t - centre)) @ weights), axis=1)
     return centre[:, 0, 0] + first, np.maximum(second - first**2, 0.0)
 
 
-def _squared_integrals(dist: Distribution, left: Array, right: Array) -> tuple[Array, Array]:
+@cache
+def _rule(many_panels: bool) -> tuple[Array, Array]:
+    """Nodes and weights of Gauss and Legendre on [0, 1]."""
+    count = _FEWER_NODES if many_panels else _NODES_PER_PANEL
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    return 0.5 * (nodes + 1.0), 0.5 * weights
+
+
+def _squared_integrals(
+    dist: Distribution, left: Array, right: Array, rule: tuple[Array, Array]
+) -> tuple[Array, Array]:
     """Integrals of F^2 and of (1 - F)^2 from left to right, each (n, P)."""
-    _, cdf, width = _cdf_at_nodes(dist, left, right)
-    return width * (cdf**2 @ _WEIGHTS), width * ((1.0 - cdf) ** 2 @ _WEIGHTS)
+    nodes, weights = rule
+    _, cdf, width = _cdf_at_nodes(dist, left, right, nodes)
+    return width * (cdf**2 @ weights), width * ((1.0 - cdf) ** 2 @ weights)
 
 
-def _cdf_at_nodes(dist: Distribution, left: Array, right: Array) -> tuple[Array, Array, Array]:
-    """Nodes and cdf there, (n, P, nodes), and the widths of the panels, (n, P)."""
+def _cdf_at_nodes(
+    dist: Distribution, left: Array, right: Array, nodes: Array
+) -> tuple[Array, Array, Array]:
+    """Places and cdf of the nodes, (n, P, nodes), and the widths of the panels, (n, P)."""
     width = right - left
-    t = left[:, :, None] + width[:, :, None] * _NODES
+    t = left[:, :, None] + width[:, :, None] * nodes
     cdf = dist._cdf(t.reshape(len(t), t.shape[1] * t.shape[2])).reshape(t.shape)
     return t, cdf, width

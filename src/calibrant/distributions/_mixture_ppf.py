@@ -19,6 +19,9 @@ _SMALL_STEP = 5e-4  # of the narrowest component
 _FREE_STEPS = 8  # after these every second step halves the bracket, whatever Halley says
 _MOST_STEPS = 300  # far more halvings than any bracket of float64 allows
 
+# Weights, locations and scales of the components, (n, K), and the narrowest scale, (n, 1).
+_Parameters = tuple[Array, Array, Array, Array]
+
 
 def mixture_ppf(
     weights: Array, locs: Array, scales: Array, tail: Array, upper: NDArray[np.bool_]
@@ -42,10 +45,6 @@ def mixture_ppf(
     mixture = (weights, locs, scales, _narrowest(weights, scales))
     found = _solve(mixture, np.broadcast_to(p, shape), np.broadcast_to(side, shape), x, low, high)
     return np.where(tail == 0.0, -side * np.inf, found)
-
-
-# Weights, locations and scales of the components, (n, K), and the narrowest scale, (n, 1).
-_Parameters = tuple[Array, Array, Array, Array]
 
 
 def _narrowest(w: Array, s: Array) -> Array:

@@ -32,6 +32,9 @@ class RowWise(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} rows)"
 
+    def _row_names(self) -> tuple[str, ...]:
+        return self._row_arrays
+
     def _positions(self, index: Any) -> NDArray[np.intp]:
         chosen, n = np.asarray(index), len(self)
         if chosen.dtype == np.bool_ and chosen.shape == (n,):
@@ -49,7 +52,7 @@ class RowWise(ABC):
         return positions
 
     def _take(self, rows: Rows) -> Self:
-        return self._with(**{name: getattr(self, name)[rows] for name in self._row_arrays})
+        return self._with(**{name: getattr(self, name)[rows] for name in self._row_names()})
 
     def _part(self, rows: slice) -> Self:
         """Return a chunk of rows, without a copy where it is all of them."""
@@ -65,8 +68,8 @@ class RowWise(ABC):
         """Whether rows of the other can stand in the same arrays as these."""
         if type(self) is not type(other):
             return False
-        pairs = ((getattr(self, name), getattr(other, name)) for name in self._row_arrays)
-        return all(
+        pairs = ((getattr(self, name), getattr(other, name)) for name in self._row_names())
+        return self._row_names() == other._row_names() and all(
             mine._joins(theirs) if isinstance(mine, RowWise) else mine.shape[1:] == theirs.shape[1:]
             for mine, theirs in pairs
         )
@@ -74,7 +77,7 @@ class RowWise(ABC):
     def _join(self, others: list[Self]) -> Self:
         """Return these rows and, below them, those of others that `_joins` accepts."""
         joined = {}
-        for name in self._row_arrays:
+        for name in self._row_names():
             first, *rest = (getattr(part, name) for part in [self, *others])
             whole = (
                 first._join(rest) if isinstance(first, RowWise) else np.concatenate([first, *rest])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from calibrant.distributions._checks import Array
 
-_FEW = 8  # up to so many values a row, counting whole columns beats one search a row
+_FEW = 4096  # up to so many comparisons a row, counting whole columns beats one search a row
 
 
 def search_rows(
@@ -17,7 +17,7 @@ def search_rows(
 ) -> NDArray[np.intp]:
     """``np.searchsorted`` in every row: table (n, P) with sorted rows, values and result (n, k)."""
     found = np.empty(values.shape, dtype=np.intp)
-    if values.shape[1] <= _FEW:
+    if table.shape[1] * values.shape[1] <= _FEW:
         before = np.less if side == "left" else np.less_equal
         for j in range(values.shape[1]):
             found[:, j] = np.count_nonzero(before(table, values[:, j, None]), axis=1)

@@ -82,6 +82,9 @@ class Affine(Distribution):
     def _cells_per_row(self) -> int:
         return self.base._cells_per_row()
 
+    def __repr__(self) -> str:
+        return f"Affine({self.base!r})"
+
     def affine(self, loc: ArrayLike, scale: ArrayLike) -> Self:
         """Return the distribution of ``loc + scale * Y``: one change after the other."""
         # Made one, the two would round differently and miss the atoms by a last digit.

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from calibrant.distributions._base import Distribution, Flags, checked_base
 from calibrant.distributions._checks import Array, loc_and_scale, show, spread_over_rows
-from calibrant.distributions._integrate import NODES_PER_PANEL, Integrated
+from calibrant.distributions._integrate import Integrated
 from calibrant.errors import ParameterError
 
 
@@ -88,7 +88,10 @@ class Clipped(Integrated):
         return np.clip(values, self.low[:, None], self.high[:, None])
 
     def _cells_per_row(self) -> int:
-        return NODES_PER_PANEL * self.base._cells_per_row()
+        return self.base._cells_per_row()
+
+    def __repr__(self) -> str:
+        return f"Clipped({self.base!r})"
 
     def affine(self, loc: ArrayLike, scale: ArrayLike) -> Self:
         """Return the distribution of ``loc + scale * Y``; the bounds move with the base."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -19,7 +19,7 @@ from calibrant.distributions._checks import (
     show,
 )
 from calibrant.distributions._mixture_ppf import TABLE_POINTS, mixture_ppf
-from calibrant.distributions.normal import LOG_SQRT_2PI, STANDARD_PANELS, normal_pdf
+from calibrant.distributions.normal import LOG_SQRT_2PI, STANDARD_PANELS, Normal, normal_pdf
 from calibrant.errors import ParameterError
 
 
@@ -60,6 +60,17 @@ class Mixture(Distribution):
             raise ParameterError(f"weights must not be all zero, as in row {np.argmin(largest)}.")
         self.weights /= largest  # first, so that the sum can't overflow
         self.weights /= self.weights.sum(axis=1, keepdims=True)
+
+    @classmethod
+    def of(cls, parts: Sequence[Normal | Mixture]) -> Self:
+        """Mix distributions of the same rows with equal weights."""
+        columns = [
+            (np.ones((len(part), 1)), part.loc[:, None], part.scale[:, None])
+            if isinstance(part, Normal)
+            else (part.weights, part.locs, part.scales)
+            for part in parts
+        ]
+        return cls(*(np.hstack(arrays) for arrays in zip(*columns, strict=True)))
 
     def __len__(self) -> int:
         return len(self.locs)

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.distributions._base import Distribution, Flags, checked_base
 from calibrant.distributions._checks import Array
 from calibrant.distributions._integrate import (
-    NODES_PER_PANEL,
     Integrated,
     integrate_crps,
     integrate_moments,
@@ -95,7 +94,8 @@ class Recalibrated(Integrated):
         cdf, left = self.base._cdf(y), self.base._cdf_left(y)
         density = self.base._log_prob(y) + np.log(self.monotone.slope(cdf))
         mass = np.where(cdf > left, self.monotone(cdf) - self.monotone(left), 1.0)
-        return np.where(cdf > left, np.log(mass), density)
+        with np.errstate(divide="ignore"):  # a mass may be too small to be told from none
+            return np.where(cdf > left, np.log(mass), density)
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
@@ -145,10 +145,8 @@ class Recalibrated(Integrated):
         return np.sort(np.concatenate([self.base._panels(), cuts], axis=1), axis=1)
 
     def _cells_per_row(self) -> int:
-        if isinstance(self.base, Normal | Empirical):
-            return self.base._cells_per_row()
         kinks = min(len(self.monotone.x), _MOST_KNOTS) + 2 * len(_TAIL_LEVELS)
-        return NODES_PER_PANEL * (self.base._cells_per_row() + kinks)
+        return self.base._cells_per_row() + kinks
 
     def _joins(self, other: RowWise) -> bool:
         return (

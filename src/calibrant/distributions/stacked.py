@@ -35,7 +35,9 @@ class Stacked(Distribution):
         self.parts: list[Distribution] = []
         for part in _distributions(parts, "Stacked"):
             self.parts.extend(part.parts if isinstance(part, Stacked) else [part])
-        self._stops = np.cumsum([len(part) for part in self.parts])
+        lengths = np.array([len(part) for part in self.parts])
+        self._stops = np.cumsum(lengths)  # where the rows of each part end
+        self._starts = self._stops - lengths
 
     def __len__(self) -> int:
         return int(self._stops[-1])
@@ -98,14 +100,13 @@ class Stacked(Distribution):
 
     def _take(self, rows: Rows) -> Self:
         n = len(self)
-        wanted = np.arange(n)[rows] if isinstance(rows, slice) else rows % max(n, 1)
+        wanted = np.arange(*rows.indices(n)) if isinstance(rows, slice) else rows % max(n, 1)
         owner = np.searchsorted(self._stops, wanted, side="right")
-        starts = self._stops - [len(part) for part in self.parts]
         # Neighbours of one owner stay one part; the order asked for is kept.
         runs = np.split(np.arange(len(wanted)), np.flatnonzero(np.diff(owner)) + 1)
         owners = [owner[run[0]] for run in runs if len(run)]
         taken = [
-            self.parts[which]._take(wanted[run] - starts[which])
+            self.parts[which]._take(wanted[run] - self._starts[which])
             for which, run in zip(owners, runs, strict=False)
         ]
         return type(self)(taken or [self.parts[0]._take(slice(0, 0))])

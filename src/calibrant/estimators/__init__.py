@@ -2,7 +2,20 @@
 
 from calibrant.estimators._base import NetworkRegressor
 from calibrant.estimators._loading import load_model
+from calibrant.estimators.deep_ensemble import DeepEnsembleRegressor
+from calibrant.estimators.ensemble_likelihood import EnsembleLikelihoodRegressor
 from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
+from calibrant.estimators.mc_dropout import MCDropoutRegressor
+from calibrant.estimators.mc_dropout_likelihood import MCDropoutLikelihoodRegressor
 from calibrant.estimators.mmd import MMDRegressor
 
-__all__ = ["HeteroscedasticRegressor", "MMDRegressor", "NetworkRegressor", "load_model"]
+__all__ = [
+    "DeepEnsembleRegressor",
+    "EnsembleLikelihoodRegressor",
+    "HeteroscedasticRegressor",
+    "MCDropoutLikelihoodRegressor",
+    "MCDropoutRegressor",
+    "MMDRegressor",
+    "NetworkRegressor",
+    "load_model",
+]

@@ -35,7 +35,15 @@ from calibrant.estimators._validation import (
     check_sample,
 )
 from calibrant.networks import GaussianHead, Head, MemberNetworks, build_network
-from calibrant.training import Record, Rows, Stage, open_progress, resolve_device, run_stage
+from calibrant.training import (
+    Objective,
+    Record,
+    Rows,
+    Stage,
+    open_progress,
+    resolve_device,
+    run_stage,
+)
 
 Array = NDArray[np.float64]
 
@@ -47,7 +55,7 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
     """Base of the network methods; see `HeteroscedasticRegressor` for the parameters.
 
     A subclass adds its parameters as fields and writes `_stages`: what to minimise, in which
-    order. `_recalibrate` may answer held-out predictions with a monotone map.
+    order. The other hooks have defaults for one network with a Gaussian head.
 
     Notes
     -----
@@ -84,7 +92,8 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         target_name_: str | None
         n_held_out_: int
 
-    _head: ClassVar[Head] = GaussianHead()
+    # Fitted numbers of a subclass that are saved beside these.
+    _numbers: ClassVar[tuple[str, ...]] = ()
 
     # ---- what a subclass writes -------------------------------------------------------------
 
@@ -92,17 +101,44 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         """Return the stages of training, in order."""
         raise NotImplementedError(f"{type(self).__name__} must say what it minimises.")
 
+    def _one_stage(
+        self, train: Rows, loss: Objective, score: Objective, *, together: bool = False
+    ) -> Stage:
+        """Stage 1 with the budget that the parameters give."""
+        return Stage(
+            number=1,
+            loss=loss,
+            score=score,
+            epochs=self.epochs,
+            batch_size=self._batch_size(len(train.y)),
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            patience=self.patience,
+            together=together,
+        )
+
     def _n_members(self) -> int:
         """Return how many networks train as one."""
         return 1
 
+    def _n_answers(self) -> int:
+        """Return how many answers `_forward` gives to a row."""
+        return self._n_members()
+
+    def _make_head(self) -> Head:
+        """Return what turns outputs into distributions."""
+        return GaussianHead()
+
+    def _forward(self, network: MemberNetworks, x: torch.Tensor) -> torch.Tensor:
+        """Outputs of all members, or Monte-Carlo passes, for rows to predict: (M, n, n_outputs)."""
+        return network.outputs(x)
+
     def _answer(self, outputs: torch.Tensor) -> Distribution:
         """Turn the outputs of all members, (M, n, n_outputs), into one distribution a row."""
-        return self._head.distribution(outputs[0])
+        return self._make_head().distribution(outputs[0])
 
-    def _recalibrate(self, dist: Distribution, held_out: Sample) -> MonotoneMap | None:
-        """Answer predictions of the held-out rows with a map, or None to leave them."""
-        return None
+    def _learn_from_held_out(self, held_out: Sample) -> None:
+        """Learn what comes on top of the trained network: a map, a noise level, or nothing."""
 
     # ---- fit --------------------------------------------------------------------------------
 
@@ -171,28 +207,26 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         with torch.random.fork_rng(devices=on_gpu), open_progress(self.verbose) as progress:
             network = self._build(train.x.shape[1], seeds).to(device)
             rows, held_out = self._tensors(train, device), self._tensors(valid, device)
-            self._centre_output(network, rows)
+            self._initialise(network, rows)
             for stage in self._stages(rows, generators[0]):
                 history += run_stage(stage, network, rows, held_out, generators, progress)
         self.module_, self.history_ = network.eval(), history
         self.monotone_ = None
-        self.monotone_ = self._recalibrate(self._predict_matrix(valid.x), valid)
+        self._learn_from_held_out(valid)
 
     def _build(self, n_inputs: int, seeds: Sequence[int]) -> MemberNetworks:
         """Networks before training, each initialised by its own seed."""
-        networks = []
+        networks, head = [], self._make_head()
         for seed in seeds:
             torch.manual_seed(seed)
-            networks.append(
-                build_network(self.network, n_inputs, self.hidden, self._head, self.dropout)
-            )
+            networks.append(build_network(self.network, n_inputs, self.hidden, head, self.dropout))
         return MemberNetworks(networks)
 
-    def _centre_output(self, network: MemberNetworks, rows: Rows) -> None:
+    def _initialise(self, network: MemberNetworks, rows: Rows) -> None:
         """Start at the mean of the scaled target: 0, or somewhere in [0, 1]."""
-        bias = network.by_name()["output.bias"]  # (M, n_outputs)
-        bias.zero_()
-        bias[:, 0] = (rows.weight * rows.y).mean()
+        mean = float((rows.weight * rows.y).mean())
+        spread = float((rows.weight * (rows.y - mean) ** 2).mean().sqrt()) or 1.0
+        network.by_name()["output.bias"][:] = network.head.initial_bias(mean, spread)
 
     def _tensors(self, sample: Sample, device: torch.device) -> Rows:
         scaled = (
@@ -252,8 +286,8 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
         module = copy.deepcopy(self.module_).to(dtype)
         scaled = torch.as_tensor(self.input_scaler_.transform(x))
         parts = [
-            self._answer(module.outputs(chunk.to(device, dtype)))
-            for chunk in scaled.split(_PREDICT_ROWS)
+            self._answer(self._forward(module, chunk.to(device, dtype)))
+            for chunk in scaled.split(max(1, _PREDICT_ROWS // self._n_answers()))
         ]
         scaler = self.target_scaler_
         return concatenate(parts).affine(float(scaler.loc), float(scaler.scale))

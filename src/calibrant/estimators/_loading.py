@@ -8,12 +8,23 @@ from torch import nn
 
 from calibrant.errors import ModelFileError
 from calibrant.estimators._base import NetworkRegressor
+from calibrant.estimators.deep_ensemble import DeepEnsembleRegressor
+from calibrant.estimators.ensemble_likelihood import EnsembleLikelihoodRegressor
 from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
+from calibrant.estimators.mc_dropout import MCDropoutRegressor
+from calibrant.estimators.mc_dropout_likelihood import MCDropoutLikelihoodRegressor
 from calibrant.estimators.mmd import MMDRegressor
 from calibrant.persistence import read_model
 
 # Only these classes are ever made from a file: a name in a manifest can't choose any other.
-_METHODS: tuple[type[NetworkRegressor], ...] = (HeteroscedasticRegressor, MMDRegressor)
+_METHODS: tuple[type[NetworkRegressor], ...] = (
+    DeepEnsembleRegressor,
+    EnsembleLikelihoodRegressor,
+    HeteroscedasticRegressor,
+    MCDropoutLikelihoodRegressor,
+    MCDropoutRegressor,
+    MMDRegressor,
+)
 
 
 def load_model(

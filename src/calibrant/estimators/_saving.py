@@ -53,6 +53,8 @@ def save_estimator(
     for name, scaler in (("input", model.input_scaler_), ("target", model.target_scaler_)):
         tensors[f"{name}.loc"] = np.asarray(scaler.loc)
         tensors[f"{name}.scale"] = np.asarray(scaler.scale)
+    for name in model._numbers:
+        tensors[name] = np.asarray(getattr(model, name), dtype=np.float64)
     if model.monotone_ is not None:
         tensors["monotone.x"] = model.monotone_.x[1:-1]
         tensors["monotone.y"] = model.monotone_.y[1:-1]
@@ -100,6 +102,8 @@ def _restore(
     model.history_ = manifest["history"]
     model.input_scaler_ = Scaler(tensors["input.loc"], tensors["input.scale"])
     model.target_scaler_ = Scaler(tensors["target.loc"], tensors["target.scale"])
+    for name in model._numbers:
+        setattr(model, name, float(tensors[name]))
     model.monotone_ = None
     if "monotone.x" in tensors:
         model.monotone_ = MonotoneMap(tensors["monotone.x"], tensors["monotone.y"])

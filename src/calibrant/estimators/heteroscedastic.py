@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
+from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
 from calibrant.estimators._base import NetworkRegressor
+from calibrant.estimators._moments import matched_moments
+from calibrant.estimators.mc_dropout import PASS_SEED, check_passes
 from calibrant.losses import negative_log_likelihood
-from calibrant.networks import MemberNetworks
+from calibrant.networks import GaussianHead, Head, MemberNetworks, MixtureHead
 from calibrant.training import Rows, Stage
 
 
@@ -26,6 +30,14 @@ class HeteroscedasticRegressor(NetworkRegressor):
     beta : float, default 0.5
         Safeguard against a collapsing variance: each row is weighted by its predicted variance
         to this power, held constant (beta-NLL). 0 is the plain likelihood of the paper.
+    head : {"gaussian", "mixture"}, default "gaussian"
+        One Gaussian a row, or a mixture of them where one can't be calibrated.
+    components : int, default 5
+        Gaussians of the mixture.
+    mc_passes : int, default 0
+        With `dropout` > 0: Monte-Carlo passes at prediction. The prediction becomes the normal
+        of their matched moments and knows its ``aleatoric`` (mean of the variances) and
+        ``epistemic`` (variance of the means) parts.
     network : {"mlp"} or nn.Module, default "mlp"
         A module of your own maps (n, d) to features (n, k); it is copied and gets a head.
     hidden : sequence of int, default (256, 256)
@@ -79,20 +91,30 @@ class HeteroscedasticRegressor(NetworkRegressor):
     """
 
     beta: float = 0.5
+    head: Literal["gaussian", "mixture"] = "gaussian"
+    components: int = 5
+    mc_passes: int = 0
+
+    def _make_head(self) -> Head:
+        return MixtureHead(self.components) if self.head == "mixture" else GaussianHead()
+
+    def _n_answers(self) -> int:
+        return self.mc_passes or self._n_members()
+
+    def _forward(self, network: MemberNetworks, x: Tensor) -> Tensor:
+        if self.mc_passes:
+            return network.passes(x, self.mc_passes, PASS_SEED)
+        return super()._forward(network, x)
+
+    def _answer(self, outputs: Tensor) -> Distribution:
+        return (
+            matched_moments(self._make_head(), outputs)
+            if self.mc_passes
+            else super()._answer(outputs)
+        )
 
     def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
-        return [
-            Stage(
-                number=1,
-                loss=self._likelihood,
-                score=_mean_nll,
-                epochs=self.epochs,
-                batch_size=self._batch_size(len(train.y)),
-                lr=self.lr,
-                weight_decay=self.weight_decay,
-                patience=self.patience,
-            )
-        ]
+        return [self._one_stage(train, self._likelihood, _mean_nll)]
 
     def _likelihood(self, network: MemberNetworks, rows: Rows) -> Tensor:
         loss = negative_log_likelihood(network(rows.x), rows.y, beta=self.beta)
@@ -100,6 +122,14 @@ class HeteroscedasticRegressor(NetworkRegressor):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if self.head not in ("gaussian", "mixture"):
+            raise ParameterError(f'head must be "gaussian" or "mixture", got {self.head!r}.')
+        if self.components < 1:
+            raise ParameterError(f"components must be at least 1, got {self.components}.")
+        if self.mc_passes:
+            check_passes(self.mc_passes)
+            if self.dropout == 0 and self.network == "mlp":
+                raise ParameterError("mc_passes need dropout > 0, got dropout=0.")
         if not 0 <= self.beta <= 1:
             raise ParameterError(f"beta must lie in [0, 1], got {self.beta}.")
 

@@ -9,7 +9,6 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor
 
-from calibrant.distributions import Distribution, MonotoneMap
 from calibrant.errors import ParameterError
 from calibrant.estimators._validation import Sample
 from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
@@ -198,10 +197,10 @@ class MMDRegressor(HeteroscedasticRegressor):
             return 0.1 * median_squared_distance(x)
         return self.condition_bandwidth
 
-    def _recalibrate(self, dist: Distribution, held_out: Sample) -> MonotoneMap | None:
-        if not self.recalibrate or len(held_out.y) < _LEAST_HELD_OUT:
-            return None
-        return fit_pit_map(pit(dist, held_out.y), held_out.weight)
+    def _learn_from_held_out(self, held_out: Sample) -> None:
+        if self.recalibrate and len(held_out.y) >= _LEAST_HELD_OUT:
+            dist = self._predict_matrix(held_out.x)
+            self.monotone_ = fit_pit_map(pit(dist, held_out.y), held_out.weight)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -1,8 +1,18 @@
 """Networks and the heads that turn their outputs into distributions."""
 
 from calibrant.networks.distribution_network import DistributionNetwork, build_network
-from calibrant.networks.heads import GaussianHead, Head
+from calibrant.networks.heads import GaussianHead, Head, MixtureHead, PointHead, to_numpy
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
 
-__all__ = ["MLP", "DistributionNetwork", "GaussianHead", "Head", "MemberNetworks", "build_network"]
+__all__ = [
+    "MLP",
+    "DistributionNetwork",
+    "GaussianHead",
+    "Head",
+    "MemberNetworks",
+    "MixtureHead",
+    "PointHead",
+    "build_network",
+    "to_numpy",
+]

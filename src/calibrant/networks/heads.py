@@ -6,10 +6,13 @@ from typing import Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy.special import ndtri
 from torch import Tensor, nn
+from torch.distributions import Categorical, MixtureSameFamily
 from torch.distributions import Distribution as TorchDistribution
 
-from calibrant.distributions import Distribution, Normal
+from calibrant.distributions import Distribution, Mixture, Normal
 
 # Bounds of the log-variance in units of the scaled target: a standard deviation of 1e-5 to
 # 150. They are approached smoothly, so that a gradient back inside always exists.
@@ -17,16 +20,23 @@ _LOWEST, _HIGHEST = -23.0, 10.0
 
 
 class Head(Protocol):
-    """How `n_outputs` numbers a row become a distribution."""
+    """How `n_outputs` numbers a row become a distribution.
+
+    Outputs have the shape (..., n, n_outputs); members and Monte-Carlo passes stand in front.
+    """
 
     n_outputs: int
 
+    def initial_bias(self, mean: float, spread: float) -> Tensor:
+        """Outputs to begin with, (n_outputs,), for a scaled target of this mean and spread."""
+        ...
+
     def torch_distribution(self, outputs: Tensor) -> TorchDistribution:
-        """Distribution for the loss, with gradients."""
+        """Distribution of batch shape (..., n) for the loss, with gradients."""
         ...
 
     def distribution(self, outputs: Tensor) -> Distribution:
-        """Distribution for the user, NumPy in float64."""
+        """Distribution of n rows for the user, from outputs (n, n_outputs), in float64."""
         ...
 
 
@@ -35,15 +45,91 @@ class GaussianHead:
 
     n_outputs = 2
 
+    def initial_bias(self, mean: float, spread: float) -> Tensor:
+        """Mean of the target, variance 1."""
+        return torch.tensor([mean, 0.0])
+
     def torch_distribution(self, outputs: Tensor) -> torch.distributions.Normal:
-        """Normal of shape (n,) from outputs of shape (n, 2)."""
+        """Normal of batch shape (..., n)."""
         mean, log_variance = outputs.unbind(dim=-1)
-        bounded = _HIGHEST - nn.functional.softplus(_HIGHEST - log_variance)
-        bounded = _LOWEST + nn.functional.softplus(bounded - _LOWEST)
-        return torch.distributions.Normal(mean, torch.exp(0.5 * bounded), validate_args=False)
+        return torch.distributions.Normal(mean, bounded_scale(log_variance), validate_args=False)
 
     def distribution(self, outputs: Tensor) -> Normal:
         """Normal distribution of n rows."""
         dist = self.torch_distribution(outputs)
-        loc, scale = (np.asarray(t.cpu(), dtype=np.float64) for t in (dist.loc, dist.scale))
-        return Normal(loc, scale)
+        return Normal(to_numpy(dist.loc), to_numpy(dist.scale))
+
+
+class MixtureHead:
+    """Mixture of K Gaussians in every row: logits of the weights, means, log-variances.
+
+    It starts with equal weights and the means at quantiles of the target, half its spread wide:
+    every component has rows to explain, so none dies.
+
+    Parameters
+    ----------
+    components : int
+        The K.
+    """
+
+    def __init__(self, components: int) -> None:
+        self.components = components
+        self.n_outputs = 3 * components
+
+    def initial_bias(self, mean: float, spread: float) -> Tensor:
+        """Equal weights, spread means, variances of a quarter of the target's."""
+        levels = (np.arange(self.components) + 0.5) / self.components
+        means = mean + spread * torch.as_tensor(ndtri(levels), dtype=torch.float32)
+        log_variances = torch.full((self.components,), 2.0 * float(np.log(0.5 * spread)))
+        return torch.cat([torch.zeros(self.components), means, log_variances])
+
+    def torch_distribution(self, outputs: Tensor) -> MixtureSameFamily:
+        """Mixture of batch shape (..., n); its log_prob is a logsumexp over the components."""
+        logits, means, log_variances = outputs.chunk(3, dim=-1)
+        normals = torch.distributions.Normal(
+            means, bounded_scale(log_variances), validate_args=False
+        )
+        weights = Categorical(logits=logits, validate_args=False)
+        return MixtureSameFamily(weights, normals, validate_args=False)
+
+    def distribution(self, outputs: Tensor) -> Mixture:
+        """Mixture of n rows."""
+        dist = self.torch_distribution(outputs)
+        normals = dist.component_distribution
+        return Mixture(
+            to_numpy(dist.mixture_distribution.probs),
+            to_numpy(normals.mean),
+            to_numpy(normals.stddev),
+        )
+
+
+class PointHead:
+    """The mean alone. Its normal of variance 1 makes the likelihood half the squared error."""
+
+    n_outputs = 1
+
+    def initial_bias(self, mean: float, spread: float) -> Tensor:
+        """Mean of the target."""
+        return torch.tensor([mean])
+
+    def torch_distribution(self, outputs: Tensor) -> torch.distributions.Normal:
+        """Normal of variance 1 and batch shape (..., n)."""
+        mean = outputs[..., 0]
+        return torch.distributions.Normal(mean, torch.ones_like(mean), validate_args=False)
+
+    def distribution(self, outputs: Tensor) -> Normal:
+        """Normal of variance 1, in units of the scaled target."""
+        mean = to_numpy(outputs[..., 0])
+        return Normal(mean, np.ones_like(mean))
+
+
+def bounded_scale(log_variance: Tensor) -> Tensor:
+    """Standard deviation of a log-variance that is held inside its bounds."""
+    bounded = _HIGHEST - nn.functional.softplus(_HIGHEST - log_variance)
+    bounded = _LOWEST + nn.functional.softplus(bounded - _LOWEST)
+    return torch.exp(0.5 * bounded)
+
+
+def to_numpy(values: Tensor) -> NDArray[np.float64]:
+    """Float64 array of a tensor on any device."""
+    return np.asarray(values.detach().cpu(), dtype=np.float64)

@@ -11,6 +11,7 @@ from torch.distributions import Distribution as TorchDistribution
 from torch.func import functional_call, stack_module_state, vmap
 
 from calibrant.networks.distribution_network import DistributionNetwork
+from calibrant.networks.dropout import monte_carlo_passes
 
 
 class MemberNetworks(nn.Module):
@@ -60,6 +61,10 @@ class MemberNetworks(nn.Module):
         batched = vmap(one, in_dims=along, randomness="different")
         result: Tensor = batched(self._weights(), self._stacked_buffers(), rows)
         return result
+
+    def passes(self, x: Tensor, count: int, seed: int) -> Tensor:
+        """Raw outputs of Monte-Carlo passes of one network, (count, n, head.n_outputs)."""
+        return monte_carlo_passes(self.single, x, count, seed)
 
     def forward(self, x: Tensor) -> TorchDistribution:
         """Predictive distributions of batch shape (M, n)."""

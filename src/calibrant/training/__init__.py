@@ -5,9 +5,10 @@ from calibrant.training.history import Record
 from calibrant.training.loop import run_stage
 from calibrant.training.progress import ProgressBar, Silent, open_progress
 from calibrant.training.rows import Rows
-from calibrant.training.stage import Stage
+from calibrant.training.stage import Objective, Stage
 
 __all__ = [
+    "Objective",
     "ProgressBar",
     "Record",
     "Rows",

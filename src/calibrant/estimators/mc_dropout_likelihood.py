@@ -1,0 +1,70 @@
+"""Monte-Carlo dropout likelihood (MC NLL): the spread of dropout passes is the predicted one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from calibrant.distributions import Distribution
+from calibrant.estimators._base import NetworkRegressor
+from calibrant.estimators._spread import normal_of_points, spread_likelihood
+from calibrant.estimators.mc_dropout import PASS_SEED, check_passes
+from calibrant.networks import Head, MemberNetworks, PointHead
+from calibrant.training import Rows, Stage
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class MCDropoutLikelihoodRegressor(NetworkRegressor):
+    """One network trained by the likelihood of its dropout passes (MC NLL).
+
+    Before each step the batch passes through the network `training_passes` times with different
+    units dropped; mean and variance of the passes stand inside the Gaussian likelihood.
+
+    Parameters
+    ----------
+    dropout : float, default 0.3
+        Share of hidden units dropped.
+    training_passes : int, default 10
+        Passes inside a training step.
+    passes : int, default 100
+        Passes at prediction.
+
+    Notes
+    -----
+    All other parameters are those of `HeteroscedasticRegressor`, `beta` excepted.
+    """
+
+    dropout: float = 0.3
+    training_passes: int = 10
+    passes: int = 100
+
+    def _make_head(self) -> Head:
+        return PointHead()
+
+    def _n_answers(self) -> int:
+        return self.passes
+
+    def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
+        return [self._one_stage(train, self._loss, self._score)]
+
+    def _loss(self, network: MemberNetworks, rows: Rows) -> Tensor:
+        x = rows.x[0]  # (b, d): one network
+        repeated = network.outputs(x.repeat(self.training_passes, 1))  # (1, k b, 1)
+        return spread_likelihood(repeated.view(self.training_passes, len(x), 1), rows)
+
+    def _score(self, network: MemberNetworks, rows: Rows) -> Tensor:
+        # As many passes as in training: more would cost more than the epoch that they judge.
+        return spread_likelihood(network.passes(rows.x, self.training_passes, PASS_SEED), rows)
+
+    def _forward(self, network: MemberNetworks, x: Tensor) -> Tensor:
+        return network.passes(x, self.passes, PASS_SEED)
+
+    def _answer(self, outputs: Tensor) -> Distribution:
+        return normal_of_points(outputs)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_passes(self.passes)
+        check_passes(self.training_passes)

@@ -1,0 +1,179 @@
+"""Any model, its calibration rows and its folds, reached by their methods alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+from sklearn.model_selection import GroupKFold, KFold
+from sklearn.utils.validation import has_fit_parameter
+
+from calibrant import errors
+from calibrant.distributions import Distribution, concatenate
+from calibrant.errors import DataError, ParameterError
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Prediction = Distribution | Array  # distributions where the model has them, else points (n,)
+
+
+def check_model(model: Any, *, fitted: bool) -> None:
+    """Say what is missing in something that can't be wrapped."""
+    predicts = hasattr(model, "predict_dist") or hasattr(model, "predict")
+    if isinstance(model, type) or not predicts:
+        shown = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
+        raise ParameterError(
+            f"Expected a model with predict_dist or predict as the first argument, got {shown}."
+        )
+    if not fitted and not (hasattr(model, "fit") and hasattr(model, "get_params")):
+        raise ParameterError(
+            f"cross_fit clones and fits its model, but {type(model).__name__} has no fit or no "
+            "get_params. Fit it yourself and use fit(model, X_cal, y_cal) with other rows."
+        )
+
+
+def check_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Array, Array]:
+    """Return inputs that rows can be taken from, targets (n,) and weights (n,)."""
+    table = X if hasattr(X, "shape") else np.asarray(X)
+    target = _numbers(y, "y")
+    if table.shape[:1] != target.shape:
+        raise DataError(
+            f"X and y must have as many rows, got {table.shape[0] if table.shape else 'no'} rows "
+            f"of X and {len(target)} of y."
+        )
+    if sample_weight is None:
+        return table, target, np.ones(len(target))
+    weight = _numbers(sample_weight, "sample_weight")
+    if len(weight) != len(target):
+        raise DataError(f"Expected {len(target)} sample weights, got {len(weight)}.")
+    if np.any(weight < 0):
+        raise DataError(f"sample_weight must not be negative, got {weight.min():g}.")
+    return table, target, weight
+
+
+def take(X: Any, rows: Index) -> Any:
+    """Return rows of a frame, array, tensor or sparse matrix by position."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def predicted(model: Any, X: Any) -> Prediction:
+    """What a fitted model says of every row of X, checked."""
+    try:
+        said = model.predict_dist(X) if hasattr(model, "predict_dist") else model.predict(X)
+    except SklearnNotFittedError as cause:
+        raise errors.NotFittedError(
+            f"The {type(model).__name__} is not fitted. Fit it first, on other rows than the "
+            "calibration rows, or hand it to cross_fit."
+        ) from cause
+    if hasattr(model, "predict_dist") and not isinstance(said, Distribution):
+        raise ParameterError(
+            f"predict_dist of {type(model).__name__} must return a distribution of "
+            f"calibrant.distributions, such as Normal(mean, stddev), got {type(said).__name__}."
+        )
+    points: Prediction = (
+        said if isinstance(said, Distribution) else _numbers(said, "The model's predictions")
+    )
+    if len(points) != (n_rows := X.shape[0] if hasattr(X, "shape") else len(X)):
+        raise DataError(f"The model predicts {len(points)} values for {n_rows} rows.")
+    return points
+
+
+def out_of_fold(
+    model: Any,
+    X: Any,
+    y: Array,
+    weight: Array | None,
+    *,
+    cv: Any,
+    groups: ArrayLike | None,
+) -> tuple[Prediction, Index, Any]:
+    """Predict every fold by a clone fitted on the others; then fit one on all rows.
+
+    Returns
+    -------
+    prediction : Distribution or array of m rows
+    rows : array of shape (m,)
+        Position in X of every predicted row.
+    fitted : the model fitted on all rows
+    """
+    labels = None if groups is None else np.asarray(groups)
+    if labels is not None and labels.shape != y.shape:
+        raise DataError(f"groups must have one label a row, {y.shape}, got {labels.shape}.")
+    parts, held_out = [], []
+    for train, test in _folds(cv, X, y, labels):
+        fitted = _fit_clone(model, X, y, weight, labels, train)
+        parts.append(predicted(fitted, take(X, test)))
+        held_out.append(test)
+    whole = _fit_clone(model, X, y, weight, labels, np.arange(len(y)))
+    return _joined(parts), np.concatenate(held_out), whole
+
+
+def _fit_clone(
+    model: Any,
+    X: Any,
+    y: Array,
+    weight: Array | None,
+    groups: NDArray[Any] | None,
+    rows: Index,
+) -> Any:
+    options = {}
+    if weight is not None:
+        if not has_fit_parameter(model, "sample_weight"):
+            raise ParameterError(f"fit of {type(model).__name__} takes no sample_weight.")
+        options["sample_weight"] = weight[rows]
+    # An estimator that holds out rows of its own must not cut through a group either.
+    if groups is not None and has_fit_parameter(model, "groups"):
+        options["groups"] = groups[rows]
+    return clone(model).fit(take(X, rows), y[rows], **options)
+
+
+def _folds(cv: Any, X: Any, y: Array, groups: NDArray[Any] | None) -> list[tuple[Index, Index]]:
+    if isinstance(cv, int | np.integer):
+        if not 2 <= cv <= len(y):
+            raise ParameterError(f"cv must be a number of folds from 2 to {len(y)}, got {cv}.")
+        shuffled = KFold(int(cv), shuffle=True, random_state=0)
+        cv = shuffled if groups is None else GroupKFold(int(cv))
+    positions = np.arange(len(y))
+    try:
+        splits: Iterable[Any] = cv.split(X, y, groups) if hasattr(cv, "split") else cv
+        folds = [(positions[train], positions[test]) for train, test in splits]
+    except (TypeError, ValueError, IndexError) as error:
+        raise ParameterError(
+            f"Can't split {len(y)} rows with {cv!r}: {error} cv must be a number of folds, a "
+            "scikit-learn splitter or a list of (train, test) positions."
+        ) from error
+    if not folds:
+        raise ParameterError("cv must give at least one split, got none.")
+    if any(np.intersect1d(train, test).size for train, test in folds):
+        raise DataError("cv must name different rows on the two sides of a split.")
+    return folds
+
+
+def _joined(parts: list[Prediction]) -> Prediction:
+    distributions = [part for part in parts if isinstance(part, Distribution)]
+    return concatenate(distributions) if distributions else np.concatenate(cast(list[Array], parts))
+
+
+def _numbers(values: Any, name: str) -> Array:
+    """One finite number a row, (n,); a column (n, 1) is flattened."""
+    local = values.detach().cpu() if hasattr(values, "detach") else values
+    try:
+        array = np.asarray(local, dtype=np.float64)
+    except (TypeError, ValueError) as cause:
+        raise DataError(f"{name} must be numbers: {cause}") from cause
+    # (n,) against (n, 1) would broadcast to (n, n) without a word.
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise DataError(f"{name} must have one number a row, got shape {array.shape}.")
+    wrong = np.flatnonzero(~np.isfinite(array))
+    if len(wrong):
+        raise DataError(
+            f"{name} must be finite, but {len(wrong)} of {len(array)} values are not (the first "
+            f"is {array[wrong[0]]} in row {wrong[0]}). Drop or impute these rows."
+        )
+    return array

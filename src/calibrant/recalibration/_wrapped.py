@@ -1,0 +1,178 @@
+"""The base of the recalibrators: it wraps a model and hands a subclass only the maths."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from calibrant import errors
+from calibrant.distributions import Distribution, MonotoneMap, Recalibrated
+from calibrant.errors import DataError
+from calibrant.recalibration._models import (
+    Array,
+    Prediction,
+    check_model,
+    check_rows,
+    out_of_fold,
+    predicted,
+    take,
+)
+
+_LEAST_ROWS = 2
+
+
+class Recalibrator(RegressorMixin, BaseEstimator):
+    """Any model, seen through a monotone map that held-out rows have taught.
+
+    ``F(y) = g(F_base(y))`` for every row. A subclass learns g and whatever the base needs
+    (`_learn`) and makes the base distribution from what the model predicts (`_base`).
+
+    Attributes
+    ----------
+    model_ : the fitted model
+    monotone_ : MonotoneMap
+        The map g.
+    n_calibration_ : int
+        Held-out rows that g was learned from.
+    """
+
+    model_: Any
+    monotone_: MonotoneMap
+    n_calibration_: int
+
+    # ---- what a subclass writes -------------------------------------------------------------
+
+    @abstractmethod
+    def _learn(self, prediction: Prediction, y: Array, weight: Array) -> MonotoneMap:
+        """Return g for predictions of held-out rows, (n,) targets and weights > 0."""
+
+    @abstractmethod
+    def _base(self, prediction: Prediction) -> Distribution:
+        """Return the base distribution of every row of a prediction."""
+
+    def _check_cross_fit(self) -> None:
+        """Complain about parameters that out-of-fold rows can't serve."""
+
+    # ---- fit --------------------------------------------------------------------------------
+
+    def fit(
+        self, model: Any, X_cal: Any, y_cal: Any, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from calibration rows that the fitted model has not seen.
+
+        Parameters
+        ----------
+        model : fitted model
+            With ``predict_dist`` (any estimator of calibrant), else ``predict`` (any regressor
+            of scikit-learn): then the residuals make the distribution.
+        X_cal : array or frame of shape (n, d)
+            Whatever the model takes.
+        y_cal : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Rows of weight 0 are left out.
+
+        Returns
+        -------
+        self
+        """
+        check_model(model, fitted=True)
+        X, y, weight = check_rows(X_cal, y_cal, sample_weight)
+        rows = np.flatnonzero(weight > 0)
+        _check_enough(len(rows))
+        used = X if len(rows) == len(y) else take(X, rows)
+        return self._calibrate(model, predicted(model, used), y[rows], weight[rows])
+
+    def cross_fit(
+        self,
+        model: Any,
+        X: Any,
+        y: Any,
+        cv: Any = 5,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit a model and recalibrate it, with every row used for both.
+
+        1. Clones of the model are fitted, each without one fold, and predict that fold.
+        2. The map is learned from these out-of-fold predictions.
+        3. A last clone, the one that predicts, is fitted on all rows.
+
+        Parameters
+        ----------
+        model : unfitted model
+            It is cloned and stays as it is.
+        X : array or frame of shape (n, d)
+        y : array of shape (n,)
+        cv : int, splitter or iterable of (train, test), default 5
+            A number shuffles the rows (with a fixed seed) into so many folds. Rows that are
+            never held out, as the first ones of ``TimeSeriesSplit``, teach the map nothing.
+        groups : array of shape (n,), optional
+            Rows of one group are held out together.
+        sample_weight : array of shape (n,), optional
+            Handed to the model's ``fit`` as well.
+
+        Returns
+        -------
+        self
+        """
+        check_model(model, fitted=False)
+        self._check_cross_fit()
+        X, target, weight = check_rows(X, y, sample_weight)
+        _check_enough(int(np.count_nonzero(weight)))
+        given = None if sample_weight is None else weight
+        prediction, rows, whole = out_of_fold(model, X, target, given, cv=cv, groups=groups)
+        kept = np.flatnonzero(weight[rows] > 0)
+        _check_enough(len(kept))
+        rows = rows[kept]
+        return self._calibrate(whole, prediction[kept], target[rows], weight[rows])
+
+    def _calibrate(self, model: Any, prediction: Prediction, y: Array, weight: Array) -> Self:
+        self.monotone_ = self._learn(prediction, y, weight)
+        self.n_calibration_ = len(y)
+        self.model_ = model
+        return self
+
+    # ---- predict ----------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> Array:
+        """Mean of the predictive distribution, (n,)."""
+        return self.predict_dist(X).mean
+
+    def predict_dist(self, X: Any) -> Distribution:
+        """Predictive distribution of every row, recalibrated."""
+        return self._recalibrated(self._predicted(X))
+
+    def predict_interval(self, X: Any, coverage: ArrayLike = 0.9) -> Array:
+        """Central prediction intervals.
+
+        Returns
+        -------
+        array of shape (n, 2) for one coverage, (n, 2, L) for a list: row, bound, level
+        """
+        return self.predict_dist(X).interval(coverage)
+
+    def predict_quantiles(self, X: Any, alpha: ArrayLike = (0.1, 0.5, 0.9)) -> Array:
+        """Quantiles at any levels, (n, L), or (n,) for one level."""
+        return self.predict_dist(X).ppf(alpha)
+
+    def _recalibrated(self, prediction: Prediction) -> Distribution:
+        return Recalibrated(self._base(prediction), self.monotone_)
+
+    def _predicted(self, X: Any) -> Prediction:
+        if not hasattr(self, "model_"):
+            raise errors.NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call "
+                "fit(model, X_cal, y_cal) or cross_fit(model, X, y) first."
+            )
+        return predicted(self.model_, X)
+
+
+def _check_enough(n_rows: int) -> None:
+    if n_rows < _LEAST_ROWS:
+        raise DataError(
+            f"Recalibration needs at least {_LEAST_ROWS} rows with a weight above 0, got {n_rows}."
+        )
