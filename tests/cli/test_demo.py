@@ -34,7 +34,7 @@ def test_prints_both_methods_the_truth_and_the_floor(done) -> None:
 def test_scores_are_those_of_the_table(done) -> None:
     result, folder = done
     scores = json.loads((folder / "scores.json").read_text())
-    assert (scores["data"], scores["train_rows"], scores["test_rows"]) == ("skewed", 1600, 400)
+    assert (scores["data"], scores["train_rows"], scores["test_rows"]) == ("skewed", 1666, 334)
     assert {"calibrant", "numpy", "torch"} <= set(scores["versions"])
     for metrics in scores["methods"].values():
         assert f"{metrics['crps']:.4f}" in result.stdout

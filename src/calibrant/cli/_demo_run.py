@@ -43,10 +43,10 @@ class Run:
 
 
 def run_methods(*, quick: bool, seed: int, voice: Voice) -> Run:
-    """Fit both methods to four fifths of the data and predict the rest."""
-    data = load("skewed", n=2000 if quick else 4000, random_state=seed)
+    """Fit both methods to five sixths of the data and predict the rest."""
+    data = load("skewed", n=2000 if quick else 6000, random_state=seed)
     order = np.random.default_rng(seed).permutation(len(data.frame))
-    cut = int(0.8 * len(order))
+    cut = len(order) * 5 // 6
     train, test = order[:cut], order[cut:]
     common: dict[str, Any] = {"random_state": seed, "verbose": voice.shows_progress}
     if quick:

@@ -120,8 +120,10 @@ class Distribution(RowWise):
         variance : array of shape (n,)
             At most the variance of each row.
         """
+        part, whole = as_numbers(variance, "variance"), self.variance
         # As a share it is right in any unit, and under any recalibration.
-        return self._with(_epistemic_share=np.clip(np.asarray(variance) / self.variance, 0.0, 1.0))
+        share = np.divide(part, whole, out=np.zeros(len(self)), where=whole > 0)
+        return self._with(_epistemic_share=np.clip(share, 0.0, 1.0))
 
     def _epistemic_part(self) -> Array:
         if self._epistemic_share is not None:

@@ -114,6 +114,15 @@ class Stacked(Distribution):
     def _joins(self, other: RowWise) -> bool:
         return False
 
+    def with_epistemic(self, variance: ArrayLike) -> Self:
+        """Return the same rows, which know the epistemic part of their variance."""
+        pieces = self._split(np.broadcast_to(np.asarray(variance, dtype=np.float64), (len(self),)))
+        pairs = zip(self.parts, pieces, strict=True)
+        return type(self)([part.with_epistemic(piece) for part, piece in pairs])
+
+    def _epistemic_part(self) -> Array:
+        return np.concatenate([part._epistemic_part() for part in self.parts])
+
     def affine(self, loc: ArrayLike, scale: ArrayLike) -> Self:
         """Return the distribution of ``loc + scale * Y``, part by part."""
         shifts, factors = (self._split(v) for v in loc_and_scale(loc, scale, len(self)))
