@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from calibrant.estimators import DeepEnsembleRegressor as DeepEnsembleRegressor
+    from calibrant.estimators import DeepGPRegressor as DeepGPRegressor
     from calibrant.estimators import EnsembleLikelihoodRegressor as EnsembleLikelihoodRegressor
     from calibrant.estimators import HeteroscedasticRegressor as HeteroscedasticRegressor
     from calibrant.estimators import MCDropoutLikelihoodRegressor as MCDropoutLikelihoodRegressor
@@ -31,6 +32,7 @@ except PackageNotFoundError:  # run from a source tree that was never installed
 _ROOMS = {
     "estimators": (
         "DeepEnsembleRegressor",
+        "DeepGPRegressor",
         "EnsembleLikelihoodRegressor",
         "HeteroscedasticRegressor",
         "MCDropoutLikelihoodRegressor",

@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from calibrant import (
     DeepEnsembleRegressor,
+    DeepGPRegressor,
     EnsembleLikelihoodRegressor,
     HeteroscedasticRegressor,
     MCDropoutLikelihoodRegressor,
@@ -42,12 +43,15 @@ ESTIMATORS = {
         DeepEnsembleRegressor, members=2, combine="mixture", adversarial=0.01
     ),
     "ell": partial(EnsembleLikelihoodRegressor, members=3),
+    "dgp": partial(DeepGPRegressor, inducing=16, prediction_samples=8),
     "mcd": partial(MCDropoutRegressor, passes=8),
     "mc-nll": partial(MCDropoutLikelihoodRegressor, passes=8, training_passes=4),
     "mmd": partial(MMDRegressor, matching_epochs=3),
     "mmd-mixture": partial(MMDRegressor, matching_epochs=3, head="mixture", components=2),
 }
-CHECKED = {name: ESTIMATORS[name] for name in ("heteroscedastic", "ensemble", "ell", "mcd")} | {
+CHECKED = {
+    name: ESTIMATORS[name] for name in ("heteroscedastic", "ensemble", "ell", "dgp", "mcd")
+} | {
     "mc-nll": ESTIMATORS["mc-nll"],
     "mmd": ESTIMATORS["mmd"],
 }
@@ -299,6 +303,8 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], str]] = [
         for name, make in ESTIMATORS.items()
         for parameters, message in BAD_PARAMETERS
         if parameters.keys() <= make().get_params().keys()
+        # a deep GP has no network to configure; its own parameters are tested beside it
+        and not (name == "dgp" and parameters.keys() & {"network", "hidden", "dropout"})
     ],
 )
 def test_bad_parameters(name: str, parameters: dict[str, Any], message: str) -> None:
@@ -458,7 +464,9 @@ def test_pickle(method) -> None:
     np.testing.assert_array_equal(again.predict_interval(X), model.predict_interval(X))
 
 
-def test_own_module(method) -> None:
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "dgp"])
+def test_own_module(name: str) -> None:
+    method = ESTIMATORS[name]
     X, y = make_data()
     body = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Dropout(0.1))
     before = body[0].weight.detach().clone()

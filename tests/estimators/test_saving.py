@@ -12,7 +12,15 @@ import pytest
 import torch
 
 import calibrant
-from calibrant import HeteroscedasticRegressor, MMDRegressor
+from calibrant import (
+    DeepEnsembleRegressor,
+    DeepGPRegressor,
+    EnsembleLikelihoodRegressor,
+    HeteroscedasticRegressor,
+    MCDropoutLikelihoodRegressor,
+    MCDropoutRegressor,
+    MMDRegressor,
+)
 from calibrant.errors import (
     CalibrantError,
     CalibrantWarning,
@@ -20,11 +28,20 @@ from calibrant.errors import (
     OutputExistsError,
     ParameterError,
 )
+from calibrant.estimators import NetworkRegressor
 from calibrant.persistence import read_model, write_model
 
 QUICK: dict[str, Any] = {"hidden": (16, 8), "epochs": 4, "random_state": 0, "device": "cpu"}
 QUICK_MMD = QUICK | {"matching_epochs": 3}
-SETTINGS = {HeteroscedasticRegressor: QUICK, MMDRegressor: QUICK_MMD}
+SETTINGS: dict[type[NetworkRegressor], dict[str, Any]] = {
+    HeteroscedasticRegressor: QUICK | {"head": "mixture", "components": 3},
+    DeepEnsembleRegressor: QUICK | {"members": 3},
+    EnsembleLikelihoodRegressor: QUICK | {"members": 3},
+    DeepGPRegressor: QUICK | {"inducing": 16, "prediction_samples": 8},
+    MCDropoutRegressor: QUICK | {"passes": 8},
+    MCDropoutLikelihoodRegressor: QUICK | {"passes": 8, "training_passes": 3},
+    MMDRegressor: QUICK_MMD,
+}
 KEPT = Path(__file__).parent / "data" / "model_v1"
 
 
@@ -40,7 +57,7 @@ def make_frame(n: int = 150) -> tuple[pd.DataFrame, np.ndarray]:
     return frame, frame["size"].to_numpy() + 0.1 * rng.normal(size=n)
 
 
-@pytest.fixture(params=[HeteroscedasticRegressor, MMDRegressor], ids=lambda c: c.__name__)
+@pytest.fixture(params=list(SETTINGS), ids=lambda c: c.__name__)
 def method(request: pytest.FixtureRequest):
     return request.param
 

@@ -35,6 +35,7 @@ class Method(StrEnum):
     HeteroscedasticRegressor = "heteroscedastic"
     DeepEnsembleRegressor = "deep-ensemble"
     EnsembleLikelihoodRegressor = "ell"
+    DeepGPRegressor = "dgp"
     MCDropoutRegressor = "mc-dropout"
     MCDropoutLikelihoodRegressor = "mc-nll"
 
@@ -50,7 +51,7 @@ def fit(
         Method,
         typer.Option(
             help="mmd, calibrated in two stages, or heteroscedastic, deep-ensemble, ell, "
-            "mc-dropout, mc-nll.",
+            "dgp, mc-dropout, mc-nll.",
             metavar="NAME",
         ),
     ] = Method.MMDRegressor,

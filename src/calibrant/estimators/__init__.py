@@ -3,6 +3,7 @@
 from calibrant.estimators._base import NetworkRegressor
 from calibrant.estimators._loading import load_model
 from calibrant.estimators.deep_ensemble import DeepEnsembleRegressor
+from calibrant.estimators.deep_gp import DeepGPRegressor
 from calibrant.estimators.ensemble_likelihood import EnsembleLikelihoodRegressor
 from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
 from calibrant.estimators.mc_dropout import MCDropoutRegressor
@@ -11,6 +12,7 @@ from calibrant.estimators.mmd import MMDRegressor
 
 __all__ = [
     "DeepEnsembleRegressor",
+    "DeepGPRegressor",
     "EnsembleLikelihoodRegressor",
     "HeteroscedasticRegressor",
     "MCDropoutLikelihoodRegressor",

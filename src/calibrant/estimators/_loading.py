@@ -9,6 +9,7 @@ from torch import nn
 from calibrant.errors import ModelFileError
 from calibrant.estimators._base import NetworkRegressor
 from calibrant.estimators.deep_ensemble import DeepEnsembleRegressor
+from calibrant.estimators.deep_gp import DeepGPRegressor
 from calibrant.estimators.ensemble_likelihood import EnsembleLikelihoodRegressor
 from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
 from calibrant.estimators.mc_dropout import MCDropoutRegressor
@@ -19,6 +20,7 @@ from calibrant.persistence import read_model
 # Only these classes are ever made from a file: a name in a manifest can't choose any other.
 _METHODS: tuple[type[NetworkRegressor], ...] = (
     DeepEnsembleRegressor,
+    DeepGPRegressor,
     EnsembleLikelihoodRegressor,
     HeteroscedasticRegressor,
     MCDropoutLikelihoodRegressor,
