@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from calibrant.errors import ParameterError
 from calibrant.networks.heads import GaussianHead
 
-# One value for training in float32 and predicting in float64: inducing values are whitened with
-# it, so another one at prediction would be another function.
+# One value for training and predicting: inducing values are whitened with it, so another one at
+# prediction would be another function.
 _JITTER = 1e-4
 _LEAST_NOISE = 1e-4  # variance of the likelihood, in units of the scaled target
 # What training begins with. Much noise: with little, the spread shrinks before the mean has
@@ -71,7 +71,7 @@ class GPLayer(ApproximateGP):  # type: ignore[misc]
         """
         points = self.variational_strategy.inducing_points
         mean, root = self._whitened()  # (n_outputs, m), (n_outputs, m, m)
-        factor = _cholesky(self.covar_module(points).to_dense()).to(x.dtype)
+        factor = _cholesky(self.covar_module(points).to_dense())
         a = torch.linalg.solve_triangular(
             factor, self.covar_module(points, x).to_dense(), upper=False
         )  # (m, n)
@@ -131,6 +131,9 @@ class DeepGaussianProcess(DeepGP):  # type: ignore[misc]
         top = ConstantMean(batch_shape=torch.Size([1]))
         self.output = GPLayer(ins[-1], 1, inducing, top)
         self.likelihood = GaussianLikelihood(noise_constraint=GreaterThan(_LEAST_NOISE))
+        # In float32 the solves lose all digits once inducing points come close, and training
+        # ends in not-a-number.
+        self.double()
 
     @property
     def noise(self) -> Tensor:
@@ -161,7 +164,7 @@ class DeepGaussianProcess(DeepGP):  # type: ignore[misc]
             layer.start_at(points, _FIRST_SPREAD_HIDDEN, 1.0)
             points, x = points @ weights, x @ weights
         self.output.start_at(points, _FIRST_SPREAD_OUTPUT, spread)
-        self.output.mean_module.constant = torch.full((1,), mean)
+        self.output.mean_module.constant = torch.full((1,), mean, dtype=torch.float64)
         self.likelihood.noise = max(_FIRST_NOISE * spread**2, 2 * _LEAST_NOISE)
 
     def forward(self, x: Tensor, noise: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
@@ -173,7 +176,7 @@ class DeepGaussianProcess(DeepGP):  # type: ignore[misc]
         noise : sequence of tensors of shape (S, n, width) or (S, 1, width)
             Standard normal numbers for each hidden layer.
         """
-        rows = x[None]  # (1, n, n_inputs), then (S, n, width)
+        rows = x[None].double()  # (1, n, n_inputs), then (S, n, width)
         for layer, eps in zip(self._hidden_layers(), noise, strict=True):
             mean, variance = _of_samples(layer, rows)
             rows = mean + variance.sqrt() * eps
@@ -193,7 +196,7 @@ class DeepGaussianProcess(DeepGP):  # type: ignore[misc]
         n_rows : int
             Rows of the whole training set.
         """
-        noise = [x.new_empty(samples, len(x), k).normal_() for k in self.widths]
+        noise = [self.noise.new_empty(samples, len(x), k).normal_() for k in self.widths]
         mean, variance = self(x, noise)
         squared = (y - mean).square() + variance
         log_prob = -0.5 * (squared / self.noise + torch.log(2 * torch.pi * self.noise))
@@ -208,7 +211,7 @@ class DeepGaussianProcess(DeepGP):  # type: ignore[misc]
         Sample s uses the same noise in all rows and calls: the answer of a row depends neither
         on the rows beside it nor on when it is asked for.
         """
-        noise = [each.to(x)[:, None] for each in _fixed_noise(samples, self.widths)]
+        noise = [each.to(self.noise)[:, None] for each in _fixed_noise(samples, self.widths)]
         parts = []
         for chunk in x.split(max(1, _ROWS_AT_ONCE // samples)):
             mean, variance = self(chunk, noise)
@@ -221,10 +224,10 @@ class DeepGaussianProcess(DeepGP):  # type: ignore[misc]
 
 
 def _cholesky(covariance: Tensor) -> Tensor:
-    """Factor (m, m) in float64: training runs in float32, where it often does not exist."""
+    """Factor of a kernel matrix (m, m)."""
     jitter = _JITTER * torch.eye(len(covariance), device=covariance.device)
     try:
-        factor: Tensor = psd_safe_cholesky((covariance + jitter).double())
+        factor: Tensor = psd_safe_cholesky(covariance + jitter)
     except (NanError, NotPSDError) as error:
         raise ParameterError(
             f"Training diverged: a kernel matrix has no Cholesky factor ({error}). Lower lr."
