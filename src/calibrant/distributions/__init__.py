@@ -11,6 +11,7 @@ from calibrant.distributions.clipped import Clipped
 from calibrant.distributions.empirical import Empirical
 from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.normal import Normal
+from calibrant.distributions.predictor import DistributionPredictor
 from calibrant.distributions.recalibrated import Recalibrated
 from calibrant.distributions.stacked import Stacked, concatenate
 
@@ -18,6 +19,7 @@ __all__ = [
     "Affine",
     "Clipped",
     "Distribution",
+    "DistributionPredictor",
     "Empirical",
     "Mixture",
     "MonotoneMap",

@@ -19,6 +19,7 @@ from calibrant import errors
 from calibrant.distributions import (
     Clipped,
     Distribution,
+    DistributionPredictor,
     MonotoneMap,
     Recalibrated,
     concatenate,
@@ -51,7 +52,7 @@ _PREDICT_ROWS = 1 << 16
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class NetworkRegressor(RegressorMixin, BaseEstimator):
+class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     """Base of the network methods; see `HeteroscedasticRegressor` for the parameters.
 
     A subclass adds its parameters as fields and writes `_stages`: what to minimise, in which
@@ -244,27 +245,10 @@ class NetworkRegressor(RegressorMixin, BaseEstimator):
 
     # ---- predict ----------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> Array:
-        """Mean of the predictive distribution, (n,)."""
-        return self.predict_dist(X).mean
-
     def predict_dist(self, X: Any) -> Distribution:
         """Predictive distribution of every row, in target units."""
         self._check_fitted()
         return self._predict_matrix(check_matrix(self, X, reset=False))
-
-    def predict_interval(self, X: Any, coverage: ArrayLike = 0.9) -> Array:
-        """Central prediction intervals.
-
-        Returns
-        -------
-        array of shape (n, 2) for one coverage, (n, 2, L) for a list: row, bound, level
-        """
-        return self.predict_dist(X).interval(coverage)
-
-    def predict_quantiles(self, X: Any, alpha: ArrayLike = (0.1, 0.5, 0.9)) -> Array:
-        """Quantiles at any levels, (n, L), or (n,) for one level."""
-        return self.predict_dist(X).ppf(alpha)
 
     def _predict_matrix(self, x: Array) -> Distribution:
         dist = self._raw_distribution(x)

@@ -10,7 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from calibrant import errors
-from calibrant.distributions import Distribution, MonotoneMap, Recalibrated
+from calibrant.distributions import (
+    Distribution,
+    DistributionPredictor,
+    MonotoneMap,
+    Recalibrated,
+)
 from calibrant.errors import DataError
 from calibrant.recalibration._models import (
     Array,
@@ -25,7 +30,7 @@ from calibrant.recalibration._models import (
 _LEAST_ROWS = 2
 
 
-class Recalibrator(RegressorMixin, BaseEstimator):
+class Recalibrator(DistributionPredictor, RegressorMixin, BaseEstimator):
     """Any model, seen through a monotone map that held-out rows have taught.
 
     ``F(y) = g(F_base(y))`` for every row. A subclass learns g and whatever the base needs
@@ -138,26 +143,9 @@ class Recalibrator(RegressorMixin, BaseEstimator):
 
     # ---- predict ----------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> Array:
-        """Mean of the predictive distribution, (n,)."""
-        return self.predict_dist(X).mean
-
     def predict_dist(self, X: Any) -> Distribution:
         """Predictive distribution of every row, recalibrated."""
         return self._recalibrated(self._predicted(X))
-
-    def predict_interval(self, X: Any, coverage: ArrayLike = 0.9) -> Array:
-        """Central prediction intervals.
-
-        Returns
-        -------
-        array of shape (n, 2) for one coverage, (n, 2, L) for a list: row, bound, level
-        """
-        return self.predict_dist(X).interval(coverage)
-
-    def predict_quantiles(self, X: Any, alpha: ArrayLike = (0.1, 0.5, 0.9)) -> Array:
-        """Quantiles at any levels, (n, L), or (n,) for one level."""
-        return self.predict_dist(X).ppf(alpha)
 
     def _recalibrated(self, prediction: Prediction) -> Distribution:
         return Recalibrated(self._base(prediction), self.monotone_)

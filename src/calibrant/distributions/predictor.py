@@ -1,0 +1,36 @@
+"""What anything that predicts distributions can also predict."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from calibrant.distributions._base import Distribution
+from calibrant.distributions._checks import Array
+
+
+class DistributionPredictor:
+    """Mean, intervals and quantiles of whatever `predict_dist` answers."""
+
+    @abstractmethod
+    def predict_dist(self, X: Any) -> Distribution:
+        """Predictive distribution of every row, in target units."""
+
+    def predict(self, X: Any) -> Array:
+        """Mean of the predictive distribution, (n,)."""
+        return self.predict_dist(X).mean
+
+    def predict_interval(self, X: Any, coverage: ArrayLike = 0.9) -> Array:
+        """Central prediction intervals.
+
+        Returns
+        -------
+        array of shape (n, 2) for one coverage, (n, 2, L) for a list: row, bound, level
+        """
+        return self.predict_dist(X).interval(coverage)
+
+    def predict_quantiles(self, X: Any, alpha: ArrayLike = (0.1, 0.5, 0.9)) -> Array:
+        """Quantiles at any levels, (n, L), or (n,) for one level."""
+        return self.predict_dist(X).ppf(alpha)
