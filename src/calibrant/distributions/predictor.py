@@ -12,7 +12,17 @@ from calibrant.distributions._checks import Array
 
 
 class DistributionPredictor:
-    """Mean, intervals and quantiles of whatever `predict_dist` answers."""
+    """Mean, intervals and quantiles of whatever `predict_dist` answers.
+
+    Examples
+    --------
+    >>> from calibrant.distributions import DistributionPredictor, Normal
+    >>> class Doubling(DistributionPredictor):
+    ...     def predict_dist(self, X):
+    ...         return Normal([2.0 * x for x in X], [1.0] * len(X))
+    >>> Doubling().predict([1.0, 3.0])
+    array([2., 6.])
+    """
 
     @abstractmethod
     def predict_dist(self, X: Any) -> Distribution:
