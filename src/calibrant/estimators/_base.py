@@ -225,9 +225,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
 
     def _initialise(self, network: MemberNetworks, rows: Rows) -> None:
         """Start at the mean of the scaled target: 0, or somewhere in [0, 1]."""
-        mean = float((rows.weight * rows.y).mean())
-        spread = float((rows.weight * (rows.y - mean) ** 2).mean().sqrt()) or 1.0
-        network.by_name()["output.bias"][:] = network.head.initial_bias(mean, spread)
+        network.by_name()["output.bias"][:] = network.head.initial_bias(*rows.target_moments())
 
     def _tensors(self, sample: Sample, device: torch.device) -> Rows:
         scaled = (

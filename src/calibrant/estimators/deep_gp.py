@@ -100,10 +100,8 @@ class DeepGPRegressor(NetworkRegressor):
         return MemberNetworks([cast(DistributionNetwork, network)])
 
     def _initialise(self, network: MemberNetworks, rows: Rows) -> None:
-        mean = float((rows.weight * rows.y).mean())
-        spread = float((rows.weight * (rows.y - mean) ** 2).mean().sqrt()) or 1.0
         points = _inducing_points(rows, int(self.n_inducing_))
-        _process(network).start_at(points, rows.x, mean, spread)
+        _process(network).start_at(points, rows.x, *rows.target_moments())
 
     def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
         loss = partial(_negative_elbo, samples=self.training_samples, n_rows=len(train.y))

@@ -12,6 +12,7 @@ from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
 from calibrant.estimators._base import NetworkRegressor
 from calibrant.estimators._moments import matched_moments
+from calibrant.estimators._objectives import mean_nll
 from calibrant.estimators.mc_dropout import PASS_SEED, check_passes
 from calibrant.losses import negative_log_likelihood
 from calibrant.networks import GaussianHead, Head, MemberNetworks, MixtureHead
@@ -114,7 +115,7 @@ class HeteroscedasticRegressor(NetworkRegressor):
         )
 
     def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
-        return [self._one_stage(train, self._likelihood, _mean_nll)]
+        return [self._one_stage(train, self._likelihood, mean_nll)]
 
     def _likelihood(self, network: MemberNetworks, rows: Rows) -> Tensor:
         loss = negative_log_likelihood(network(rows.x), rows.y, beta=self.beta)
@@ -132,7 +133,3 @@ class HeteroscedasticRegressor(NetworkRegressor):
                 raise ParameterError("mc_passes need dropout > 0, got dropout=0.")
         if not 0 <= self.beta <= 1:
             raise ParameterError(f"beta must lie in [0, 1], got {self.beta}.")
-
-
-def _mean_nll(network: MemberNetworks, rows: Rows) -> Tensor:
-    return (rows.weight * negative_log_likelihood(network(rows.x), rows.y)).mean(dim=-1)

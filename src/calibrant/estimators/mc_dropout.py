@@ -12,9 +12,9 @@ from torch import Tensor
 from calibrant.distributions import Distribution, Normal
 from calibrant.errors import ParameterError
 from calibrant.estimators._base import NetworkRegressor
+from calibrant.estimators._objectives import mean_nll
 from calibrant.estimators._spread import normal_of_points
 from calibrant.estimators._validation import Sample
-from calibrant.losses import negative_log_likelihood
 from calibrant.networks import Head, MemberNetworks, PointHead
 from calibrant.training import Rows, Stage
 
@@ -68,7 +68,7 @@ class MCDropoutRegressor(NetworkRegressor):
 
     def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
         self.noise_ = 0.0  # unknown until the network is trained
-        return [self._one_stage(train, _squared_error, _squared_error)]
+        return [self._one_stage(train, mean_nll, mean_nll)]
 
     def _forward(self, network: MemberNetworks, x: Tensor) -> Tensor:
         return network.passes(x, self.passes, PASS_SEED)
@@ -92,10 +92,6 @@ class MCDropoutRegressor(NetworkRegressor):
         check_passes(self.passes)
         if self.noise not in ("residual", "none"):
             raise ParameterError(f'noise must be "residual" or "none", got {self.noise!r}.')
-
-
-def _squared_error(network: MemberNetworks, rows: Rows) -> Tensor:
-    return (rows.weight * negative_log_likelihood(network(rows.x), rows.y)).mean(dim=-1)
 
 
 def check_passes(passes: int) -> None:

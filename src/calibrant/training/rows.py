@@ -21,3 +21,8 @@ class Rows(NamedTuple):
     def take(self, index: Tensor) -> Rows:
         """Return the rows of an index tensor, (b,) or (M, b)."""
         return Rows(self.x[index], self.y[index], self.weight[index])
+
+    def target_moments(self) -> tuple[float, float]:
+        """Weighted mean and spread of the scaled targets; a spread of 0 counts as 1."""
+        mean = float((self.weight * self.y).mean())
+        return mean, float((self.weight * (self.y - mean) ** 2).mean().sqrt()) or 1.0
