@@ -69,7 +69,9 @@ def test_interrupting_leaves_nothing_behind(frame: pd.DataFrame, tmp_path: Path)
     time.sleep(3)  # training has begun, and takes far longer
     started.send_signal(signal.SIGINT)
     _, errors = started.communicate(timeout=60)
-    assert started.returncode == 130
+    # An interrupt inside an exec (a dataclass being made during an import, say) makes CPython end
+    # by the signal itself, whatever exit code was asked for; a shell reports both as 130.
+    assert started.returncode in (130, -signal.SIGINT)
     assert errors == "Interrupted: nothing was written.\n"
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
 
