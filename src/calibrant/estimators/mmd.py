@@ -21,7 +21,8 @@ from calibrant.kernels import (
     median_squared_distance,
 )
 from calibrant.losses import DistributionMatchingLoss, crps, kernel_score
-from calibrant.losses.matching import Expectation, Match, Statistic
+from calibrant.losses._condition import Match
+from calibrant.losses.matching import Expectation, Statistic
 from calibrant.metrics import pit
 from calibrant.networks import MemberNetworks
 from calibrant.recalibration import fit_pit_map
