@@ -84,7 +84,7 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["fit"], ["predict"], ["evaluate"], ["datasets"], ["demo"]]
+    "command", [[], ["fit"], ["predict"], ["evaluate"], ["datasets"], ["bench", "paper"], ["demo"]]
 )
 def test_help_is_light(command) -> None:
     heavy = "{'torch', 'sklearn', 'pandas', 'matplotlib', 'scipy'}"

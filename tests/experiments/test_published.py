@@ -15,10 +15,9 @@ def test_all_cells_are_there() -> None:
     assert len(cells) == 416
     assert len({cell.dataset for cell in cells}) == 9
     assert {cell.dataset for cell in cells} <= set(names())
-    by_table = {
-        table: sum(cell.table == table for cell in cells) for table in ("1", "2", "A2", "A3")
-    }
+    by_table = Counter(cell.table for cell in cells)
     assert by_table == {"1": 120, "2": 96, "A2": 60, "A3": 140}
+    assert all((cell.std_error is None) == cell.table.startswith("A") for cell in cells)
 
 
 def test_digits_stay_as_printed() -> None:

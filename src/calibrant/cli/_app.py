@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from calibrant.cli._output import report_error
+from calibrant.cli.bench import bench
 from calibrant.cli.datasets import datasets
 from calibrant.cli.demo import demo
 from calibrant.cli.evaluate import evaluate
@@ -71,3 +72,4 @@ def _describe(
 
 for _command in (fit, predict, evaluate, datasets, demo):
     app.command()(_command)
+app.add_typer(bench, name="bench")

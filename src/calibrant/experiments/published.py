@@ -50,8 +50,8 @@ class PublishedCell:
     mean : float
     std_error : float or None
         None where the paper prints none.
-    printed : str
-        The mean with the digits of the paper.
+    printed, printed_error : str
+        Both with the digits of the paper; the error is empty where there is none.
     """
 
     table: str
@@ -61,6 +61,7 @@ class PublishedCell:
     mean: float
     std_error: float | None
     printed: str
+    printed_error: str
 
 
 @cache
@@ -74,8 +75,8 @@ def published_cells() -> tuple[PublishedCell, ...]:
     (416, 'metro_traffic', '0.304')
     """
     file = resources.files("calibrant.experiments").joinpath("published.csv")
-    with file.open(encoding="utf-8", newline="") as lines:
-        return tuple(_cell(row) for row in csv.DictReader(lines))
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return tuple(_cell(row) for row in csv.DictReader(lines))
 
 
 def published(dataset: str, method: str, metric: str) -> PublishedCell | None:
@@ -110,4 +111,5 @@ def _cell(row: dict[str, str]) -> PublishedCell:
         mean=_MISPRINTS[printed] if printed in _MISPRINTS else float(printed),
         std_error=float(row["std_error"]) if row["std_error"] else None,
         printed=printed,
+        printed_error=row["std_error"],
     )

@@ -14,14 +14,13 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from calibrant.errors import DataError, MissingFileError, ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Protocol = Literal["published", "honest"]
 FORMAT_VERSION = 1
 
 
@@ -116,9 +115,10 @@ class Store:
     def cells(self) -> list[Cell]:
         """Names of all results, sorted."""
         return sorted(
-            Cell(*path.parts[-4:-1], int(path.stem))
+            Cell(protocol, dataset, method, int(path.stem))
             for path in self.folder.glob("*/*/*/*.json")
             if path.stem.isdigit()
+            for protocol, dataset, method in [path.parts[-4:-1]]
         )
 
     def records(self) -> list[Record]:
