@@ -76,6 +76,7 @@ def test_show_markdown_csv_and_export(run, results: Path, tmp_path: Path) -> Non
         (["paper", "--only", "wines"], "Unknown task 'wines'"),
         (["paper", "--methods", "hnn,x"], "Unknown method 'x'"),
         (["paper", "--protocol", "fair"], "protocol must be one of published, honest"),
+        (["paper", "--study", "width"], "--study must be tables or depth"),
         (["paper", "--preset", "slow"], "--preset must be full or quick"),
     ],
 )

@@ -66,6 +66,14 @@ def test_a_server_without_ranges_sends_everything_again(offered: Path, site: Sit
     assert offered.read_bytes() == site.content
 
 
+def test_a_piece_of_another_file_is_thrown_away(offered: Path, site: Site) -> None:
+    offered.parent.mkdir()
+    offered.with_name("tiny+set.zip.part").write_bytes(b"x" * 100)
+    load("tiny")
+    assert site.ranges == ["bytes=100-", None]
+    assert offered.read_bytes() == site.content
+
+
 def test_a_part_that_is_too_long_is_thrown_away(offered: Path, site: Site) -> None:
     offered.parent.mkdir()
     offered.with_name("tiny+set.zip.part").write_bytes(site.content + b"more")

@@ -5,7 +5,13 @@ import io
 
 import pytest
 
-from calibrant.experiments import check_claims, claims_table, compare, comparison_table
+from calibrant.experiments import (
+    check_claims,
+    claims_table,
+    compare,
+    comparison_table,
+    depth_table,
+)
 
 Scores = dict[str, float]
 
@@ -113,3 +119,14 @@ def test_an_unclear_difference_is_a_tie() -> None:
 def test_a_method_does_not_compete_with_itself() -> None:
     both = records("mmd", ecpe=[0.1, 0.2]) + records("mmd-as-published", ecpe=[0.0, 0.0])
     assert check_claims(both) == []
+
+
+def test_depth_study_has_its_own_table() -> None:
+    deep = records("mmd-depth3", ecpe=[0.01, 0.03], mcpe=[0.1, 0.1], rmse=[1.0, 1.0])
+    for found in deep:
+        found["seconds"] = {"fit": 2.0}
+    assert compare(deep) == check_claims(deep) == []
+    assert depth_table(deep).splitlines()[1].split() == [
+        *("published", "mmd", "3", "2", "0.0200", "0.01", "0.0102", "2.0")
+    ]
+    assert depth_table(records("mmd", ecpe=[0.01])) == ""

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from calibrant.errors import ParameterError
-from calibrant.experiments import METHODS, TASKS, Cell, Outcome, Store, missing, plan, runner
+from calibrant.experiments import (
+    DEPTH_STUDY,
+    METHODS,
+    TASKS,
+    Cell,
+    Outcome,
+    Store,
+    missing,
+    plan,
+    runner,
+)
 from calibrant.experiments.methods import build, settings_of
 from calibrant.experiments.trial import run_trial, settings_for
 
@@ -54,6 +64,14 @@ def test_library_defaults_are_the_honest_settings() -> None:
     assert honest == settings_of(HeteroscedasticRegressor())
 
 
+def test_depth_study() -> None:
+    assert len(DEPTH_STUDY) == 20
+    assert len(build("mmd-depth4", "honest", series=False).hidden) == 4
+    assert build("dgp-depth3", "published", series=False).hidden_layers == 3
+    assert build("dgp-depth3", "honest", series=False, quick=True).hidden_layers == 3
+    assert settings_for(Cell("published", "wine", "ell-depth1", 0))["hidden"] == [256]
+
+
 @pytest.mark.usefixtures("stand_ins")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("protocol", "dataset"), [("honest", "wine"), ("published", "pm25")])
@@ -70,6 +88,12 @@ def test_every_method_runs(protocol: str, dataset: str, method: str, tmp_path: P
         0.316 / math.sqrt(record["rows"]["test"]), rel=0.05
     )
     assert record["limit"]["ecpe"] > record["floor"]["ecpe"]
+    drawn = record["intervals"]
+    assert drawn["position"] == sorted(drawn["position"])
+    assert {len(values) for values in drawn.values()} == {min(150, record["rows"]["test"])}
+    assert all(low <= high for low, high in zip(drawn["lower"], drawn["upper"], strict=True))
+    if dataset == "pm25":  # the target of the stand-in is its position; a window ends before it
+        assert drawn["y"] == [position + 1 for position in drawn["position"]]
     assert record["seconds"]["fit"] > 0
     assert record["versions"]["torch"]
     assert record["machine"]["device"] == "cpu"

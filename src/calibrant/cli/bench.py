@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibrant.cli._output import Voice, console, write_out
+from calibrant.cli._output import Voice, console, report_error, write_out
 from calibrant.errors import CalibrantError, ParameterError
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ def paper(
     preset: Annotated[
         str, typer.Option(help="full, or quick: a smoke test of one trial on few rows.")
     ] = "full",
+    study: Annotated[
+        str, typer.Option(help="tables, or depth: wine with one to five hidden layers.")
+    ] = "tables",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda ...")] = "auto",
     workers: Annotated[
         int | None,
@@ -48,14 +51,17 @@ def paper(
     """Run the paper's tables; results that are there already are not computed again."""
     import time
 
-    from calibrant.experiments import METHODS, TASKS, Store, missing, plan
+    from calibrant.experiments import DEPTH_STUDY, METHODS, TASKS, Store, missing, plan
 
+    if study not in ("tables", "depth"):
+        raise ParameterError(f"--study must be tables or depth; got {study!r}.")
+    tasks, keys = (TASKS, METHODS) if study == "tables" else (["wine"], DEPTH_STUDY)
     if preset not in ("full", "quick"):
         raise ParameterError(f"--preset must be full or quick; got {preset!r}.")
     quick = preset == "quick"
     cells = plan(
-        _names(only) or TASKS,
-        _names(methods) or METHODS,
+        _names(only) or tasks,
+        _names(methods) or keys,
         1 if quick else trials,
         protocol,
         quick=quick,
@@ -67,7 +73,14 @@ def paper(
     start = time.perf_counter()
     failed = 0
     if todo:
-        failed = _run(todo, store, data, device, workers)
+        try:
+            failed = _run(todo, store, data, device, workers)
+        except KeyboardInterrupt as error:
+            report_error(
+                f"finished cells are in {out}; the same command continues there.",
+                title="Interrupted",
+            )
+            raise typer.Exit(130) from error
     voice.say(f"{time.perf_counter() - start:.1f} s; compare with: calibrant bench show {out}")
     if failed:
         raise CalibrantError(f"{failed} of {len(todo)} cells failed; the others are in {out}.")
@@ -129,6 +142,7 @@ def show(
         claims_table,
         compare,
         comparison_table,
+        depth_table,
     )
 
     if as_markdown and as_csv:
@@ -147,6 +161,8 @@ def show(
     findings = check_claims(records)
     if findings and not as_csv:
         write_out("\n" + claims_table(findings, form))
+    if (depth := depth_table(records, form)) and not as_csv:
+        write_out("\n" + depth)
     if export is not None:
         store.export(export)
 

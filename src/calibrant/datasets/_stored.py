@@ -98,19 +98,23 @@ def _fetch(name: str, entry: Entry, official: Official) -> pd.DataFrame:
     folder.mkdir(parents=True, exist_ok=True)
     target, part = folder / official.archive, folder / f"{official.archive}.part"
     with FileLock(folder / f"{official.archive}.lock"):  # two processes share one download
-        if not target.is_file():
+        if target.is_file():
+            return _read(target, official.layout, name, entry)
+        resumed = part.exists()
+        while True:
             try:
                 download(official.url, part)
+                frame = _read(part, official.layout, name, entry)
             except MissingFileError as error:
                 raise MissingFileError(f"{error} {_where_to_get(name, entry)}") from error
-            try:
-                frame = _read(part, official.layout, name, entry)
             except DataError:
                 part.unlink()
-                raise
-            os.replace(part, target)
-            return frame
-    return _read(target, official.layout, name, entry)
+                if not resumed:
+                    raise
+                resumed = False  # what was there may have been a piece of another file
+            else:
+                os.replace(part, target)
+                return frame
 
 
 def _where_to_get(name: str, entry: Entry) -> str:

@@ -2,16 +2,17 @@
 
 from calibrant.experiments.claims import CLAIMS, Claim, Finding, check_claims
 from calibrant.experiments.comparison import METRICS, Comparison, compare
-from calibrant.experiments.methods import METHODS, Method
+from calibrant.experiments.methods import DEPTH_STUDY, METHODS, Method
 from calibrant.experiments.published import PublishedCell, published, published_cells
 from calibrant.experiments.runner import Outcome, missing, plan, run_cells
 from calibrant.experiments.store import Cell, Store
-from calibrant.experiments.tables import claims_table, comparison_table
+from calibrant.experiments.tables import claims_table, comparison_table, depth_table
 from calibrant.experiments.tasks import TASKS, Split, Task, make_split
 from calibrant.experiments.trial import run_trial
 
 __all__ = [
     "CLAIMS",
+    "DEPTH_STUDY",
     "METHODS",
     "METRICS",
     "TASKS",
@@ -29,6 +30,7 @@ __all__ = [
     "claims_table",
     "compare",
     "comparison_table",
+    "depth_table",
     "make_split",
     "missing",
     "plan",

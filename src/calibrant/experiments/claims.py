@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from calibrant.experiments.comparison import standard_error
+from calibrant.experiments.methods import METHODS
 from calibrant.experiments.store import Record
 
 _CLEAR = 2.0
@@ -94,7 +95,7 @@ def _check(
     methods: dict[str, dict[int, Record]],
 ) -> Finding | None:
     paired = []
-    for rival in methods.keys() - set(_OURS):
+    for rival in (methods.keys() & METHODS.keys()) - set(_OURS):
         # Same split, same trial: the difference is freer of noise than either figure.
         trials = sorted(methods[ours].keys() & methods[rival].keys())
         gaps = np.array(

@@ -71,6 +71,8 @@ def compare(records: Iterable[Record], metrics: Sequence[str] = METRICS) -> list
     groups: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
     for record in records:
         cell = record["cell"]
+        if cell["method"] not in METHODS:  # the depth study has a table of its own
+            continue
         groups[cell["protocol"], cell["dataset"], cell["method"]].append(record)
     rows = [
         _compare(key, metric, trials)

@@ -8,7 +8,7 @@ as this library would, which is kinder to them. `mmd` is the library's default i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from calibrant.errors import ParameterError
@@ -43,6 +43,8 @@ class Method:
         Its settings under the published protocol, besides the library's defaults.
     quick : mapping
         Its settings in a quick run, besides fewer epochs.
+    always : mapping
+        Its settings under every protocol.
     constructor : str
         Class method that makes it; empty for the class itself.
     reads_windows : bool
@@ -55,6 +57,7 @@ class Method:
     estimator: str
     published: Mapping[str, Any] = field(default_factory=dict)
     quick: Mapping[str, Any] = field(default_factory=dict)
+    always: Mapping[str, Any] = field(default_factory=dict)
     constructor: str = ""
     reads_windows: bool = True
     recalibrated: bool = False
@@ -100,11 +103,29 @@ METHODS = {
 }
 
 
+DEPTHS = (1, 2, 3, 4, 5)
+
+
+def _deeper(key: str, layers: int) -> Method:
+    """Give a method that many hidden layers: of 256 units, or of Gaussian processes."""
+    depth = {"hidden_layers": layers} if key == "dgp" else {"hidden": (256,) * layers}
+    return replace(METHODS[key], title=f"{METHODS[key].title}, {layers} layers", always=depth)
+
+
+# Training time and calibration against the number of hidden layers, on wine.
+DEPTH_STUDY = {
+    f"{key}-depth{layers}": _deeper(key, layers)
+    for key in ("dgp", "deep-ens", "ell", "mmd")
+    for layers in DEPTHS
+}
+
+
 def method_of(key: str) -> Method:
-    """Look a method up."""
-    if key not in METHODS:
+    """Look a method up, one of the depth study too."""
+    known = METHODS | DEPTH_STUDY
+    if key not in known:
         raise ParameterError(f"Unknown method {key!r}. The known ones are: {', '.join(METHODS)}.")
-    return METHODS[key]
+    return known[key]
 
 
 def build(key: str, protocol: Protocol, *, series: bool, quick: bool = False) -> NetworkRegressor:
@@ -123,6 +144,7 @@ def build(key: str, protocol: Protocol, *, series: bool, quick: bool = False) ->
         settings["network"] = "lstm"
     if quick:
         settings |= _QUICK | dict(method.quick)
+    settings |= method.always
     kind: Any = getattr(estimators, method.estimator)
     make = getattr(kind, method.constructor) if method.constructor else kind
     made: NetworkRegressor = make(**settings)

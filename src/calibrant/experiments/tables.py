@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
+
 from calibrant.experiments.claims import Finding
-from calibrant.experiments.comparison import Comparison
+from calibrant.experiments.comparison import Comparison, standard_error
+from calibrant.experiments.methods import DEPTH_STUDY
+from calibrant.experiments.store import Record
 
 Form = Literal["text", "markdown", "csv"]
 _HEADINGS = (
@@ -43,6 +48,33 @@ def claims_table(findings: Sequence[Finding], form: Form = "text") -> str:
         for found in findings
     ]
     return _table(headings, lines, form, right=(6, 7))
+
+
+def depth_table(records: Sequence[Record], form: Form = "text") -> str:
+    """A line per method and depth: calibration and seconds of training, means over trials.
+
+    Empty without results of the depth study.
+    """
+    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for record in records:
+        if record["cell"]["method"] in DEPTH_STUDY:
+            groups[record["cell"]["protocol"], record["cell"]["method"]].append(record)
+    lines = []
+    for protocol, method in sorted(groups):
+        trials = groups[protocol, method]
+        key, _, layers = method.partition("-depth")
+        ecpe = np.array([record["scores"]["ecpe"] for record in trials])
+        error = standard_error(ecpe)
+        lines.append(
+            [
+                *(protocol, key, layers, str(len(trials)), f"{ecpe.mean():.4f}"),
+                "" if error is None else f"{error:.2g}",
+                f"{np.mean([record['floor']['ecpe'] for record in trials]):.4f}",
+                f"{np.mean([record['seconds']['fit'] for record in trials]):.1f}",
+            ]
+        )
+    headings = ("protocol", "method", "layers", "trials", "ecpe", "± s.e.", "floor", "fit seconds")
+    return _table(headings, lines, form, right=range(2, 8)) if lines else ""
 
 
 def _line(row: Comparison) -> list[str]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 QUICK = "-quick"
 _QUICK_ROWS = 300
+_DRAWN_ROWS = 150
 _METRICS = (
     *("ecpe", "mcpe", "epiw", "mpiw", "rmse", "mae", "r2", "smape", "rse"),
     *("crps", "nll", "coverage"),
@@ -63,8 +64,9 @@ def run_trial(cell: Cell, data_dir: Folder = None, device: str = "auto") -> Reco
     Returns
     -------
     dict
-        Scores on the test rows, coverage at the levels 0.01 to 0.99, the noise floor, and what is
-        needed to judge and to repeat it: seed, settings, versions, machine, date, seconds.
+        Scores on the test rows, coverage at the levels 0.01 to 0.99, the noise floor, the 95%
+        intervals of some rows to draw (of the first trial), and what is needed to judge and to
+        repeat it: seed, settings, versions, machine, date, seconds.
     """
     from calibrant.metrics import coverage, evaluate, noise_floor
 
@@ -91,6 +93,7 @@ def run_trial(cell: Cell, data_dir: Folder = None, device: str = "auto") -> Reco
         "floor": {"ecpe": result.floor.ecpe, "mcpe": result.floor.mcpe},
         "limit": {"ecpe": limit.ecpe, "mcpe": limit.mcpe},
         "covered": [round(float(c), 5) for c in coverage(dist, split.y_test, level=LEVELS)],
+        "intervals": _intervals(dist, split) if cell.trial == 0 else {},
         "seconds": {"fit": fitted - start, "predict": predicted - fitted},
         "versions": {name: _version(name) for name in _PACKAGES},
         "machine": _machine(device),
@@ -128,6 +131,17 @@ def _calibration_rows(split: Split) -> tuple[Any, Any]:
     while groups[cut] == groups[cut - 1]:
         cut += 1
     return np.arange(cut), np.arange(cut, n)
+
+
+def _intervals(dist: Distribution, split: Split) -> dict[str, Any]:
+    """The first test rows, in time where there is one, with their 95% intervals."""
+    position = getattr(split.X_test, "ends", np.arange(len(split.y_test)))
+    rows = np.argsort(position, kind="stable")[:_DRAWN_ROWS]
+    lower, upper = dist[rows].interval(0.95).T
+    drawn = {"y": split.y_test[rows], "mean": dist[rows].mean, "lower": lower, "upper": upper}
+    return {"position": [int(p) for p in position[rows]]} | {
+        name: [float(f"{value:.5g}") for value in values] for name, values in drawn.items()
+    }
 
 
 def _finite(value: float) -> float | None:
