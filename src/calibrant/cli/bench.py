@@ -133,7 +133,8 @@ def show(
 ) -> None:
     """Print ours beside the published figure and the floor, and the paper's claims.
 
-    A tie is a difference of less than two standard errors.
+    A tie is a difference within its 95% margin: 2.8 standard errors with five trials. Trials of a
+    series share one split, so their errors are those of training alone.
     """
     from calibrant.experiments import (
         METRICS,

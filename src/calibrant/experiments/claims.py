@@ -9,11 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from calibrant.experiments.comparison import standard_error
+from calibrant.experiments.comparison import margin, standard_error
 from calibrant.experiments.methods import METHODS
 from calibrant.experiments.store import Record
 
-_CLEAR = 2.0
 _OURS = ("mmd", "mmd-as-published")
 
 Answer = Literal["holds", "tie", "fails"]
@@ -53,7 +52,7 @@ class Finding:
     claim : Claim
     protocol, dataset, method : str
     answer : {"holds", "tie", "fails"}
-        "tie": neither is clear by two standard errors.
+        "tie": the difference is within its 95% margin.
     rival : str
         The best baseline.
     difference, std_error : float
@@ -103,12 +102,12 @@ def _check(
         )
         error = standard_error(gaps)
         if error is not None:
-            paired.append((float(gaps.mean()), error, rival))
+            paired.append((float(gaps.mean()), error, rival, margin((error, len(gaps) - 1))))
     if not paired:
         return None
-    difference, error, rival = max(paired)  # the largest difference is the strongest rival
+    difference, error, rival, clear = max(paired)  # the largest difference is the strongest rival
     answer: Answer = "tie"
-    if abs(difference) > _CLEAR * error:
+    if abs(difference) > clear:
         answer = "holds" if difference < 0 else "fails"
     elif claim.on_par:
         answer = "holds"

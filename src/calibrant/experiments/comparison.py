@@ -18,7 +18,8 @@ from calibrant.experiments.tasks import TASKS
 METRICS = ("ecpe", "mcpe", "rmse", "epiw", "mpiw", "r2", "smape", "rse", "crps")
 _MORE_IS_BETTER = ("r2",)
 _WIDTHS = ("epiw", "mpiw")  # narrower is better only at equal calibration: no verdict of worth
-_CLEAR = 2.0  # standard errors between a difference and chance
+_PUBLISHED_TRIALS = 5
+_CONFIDENCE = 0.95
 
 Verdict = Literal["better", "tie", "worse", "narrower", "wider", ""]
 
@@ -38,8 +39,8 @@ class Comparison:
         What a perfect forecaster scores, for ECPE and MCPE.
     published : PublishedCell or None
     verdict : {"better", "tie", "worse", "narrower", "wider", ""}
-        Ours against the published figure; a tie differs by less than two standard errors of the
-        difference. Empty where one of them is unknown.
+        Ours against the published figure; a tie differs by less than the 95% margin of the
+        difference (see `margin`). Empty where one of them is unknown.
     """
 
     protocol: str
@@ -100,23 +101,51 @@ def _compare(key: tuple[str, str, str], metric: str, trials: Sequence[Record]) -
         std_error=error,
         floor=float(np.mean(floors)) if floors else None,
         published=figure,
-        verdict="" if figure is None or error is None else _judge(mean, error, figure),
+        verdict="" if figure is None or error is None else _judge(mean, error, figure, len(values)),
     )
 
 
-def _judge(mean: float, error: float, figure: PublishedCell) -> Verdict:
+def _judge(mean: float, error: float, figure: PublishedCell, trials: int) -> Verdict:
     # What rounding hides is uniform over the last printed digit.
     digits = len(figure.printed.partition(".")[2])
     rounding = 10.0**-digits / math.sqrt(12) if digits else 0.0
-    spread = math.hypot(error, figure.std_error or 0.0, rounding)
+    clear = margin(
+        (error, trials - 1), (figure.std_error or 0.0, _PUBLISHED_TRIALS - 1), (rounding, math.inf)
+    )
     difference = mean - figure.mean
     if figure.metric in _MORE_IS_BETTER:
         difference = -difference
-    if abs(difference) <= _CLEAR * spread:
+    if abs(difference) <= clear:
         return "tie"
     if figure.metric in _WIDTHS:
         return "narrower" if difference < 0 else "wider"
     return "better" if difference < 0 else "worse"
+
+
+def margin(*parts: tuple[float, float]) -> float:
+    """How far a difference must be from zero to be no chance, at 95% confidence.
+
+    Student's quantile times the joint standard error: with five trials 2.8 standard errors, with
+    two 12.7. The degrees of freedom of the sum follow Welch and Satterthwaite.
+
+    Parameters
+    ----------
+    *parts : pair of float
+        Standard errors that add up, each with its degrees of freedom.
+
+    Examples
+    --------
+    >>> round(margin((1.0, 4)), 2), round(margin((0.6, 4), (0.8, math.inf)), 2)
+    (2.78, 2.04)
+    """
+    from scipy.stats import t
+
+    variance = sum(error**2 for error, _ in parts)
+    if variance == 0.0:
+        return 0.0
+    doubt = sum(error**4 / freedom for error, freedom in parts)
+    freedom = variance**2 / doubt if doubt else math.inf
+    return float(t.ppf(0.5 + _CONFIDENCE / 2, freedom)) * math.sqrt(variance)
 
 
 def standard_error(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float | None:
