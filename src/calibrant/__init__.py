@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from calibrant.estimators import MCDropoutLikelihoodRegressor as MCDropoutLikelihoodRegressor
     from calibrant.estimators import MCDropoutRegressor as MCDropoutRegressor
     from calibrant.estimators import MMDRegressor as MMDRegressor
+    from calibrant.estimators import Windows as Windows
     from calibrant.estimators import load_model as load_model
     from calibrant.losses import DistributionMatchingLoss as DistributionMatchingLoss
     from calibrant.metrics import calibration_test as calibration_test
@@ -38,6 +39,7 @@ _ROOMS = {
         "MCDropoutLikelihoodRegressor",
         "MCDropoutRegressor",
         "MMDRegressor",
+        "Windows",
         "load_model",
     ),
     "losses": ("DistributionMatchingLoss",),

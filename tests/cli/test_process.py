@@ -83,7 +83,9 @@ def test_version() -> None:
     assert (done.returncode, done.stdout) == (0, f"calibrant {__version__}\n")
 
 
-@pytest.mark.parametrize("command", [[], ["fit"], ["predict"], ["evaluate"], ["demo"]])
+@pytest.mark.parametrize(
+    "command", [[], ["fit"], ["predict"], ["evaluate"], ["datasets"], ["bench", "paper"], ["demo"]]
+)
 def test_help_is_light(command) -> None:
     heavy = "{'torch', 'sklearn', 'pandas', 'matplotlib', 'scipy'}"
     code = (

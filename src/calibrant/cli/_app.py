@@ -12,6 +12,8 @@ import typer
 from typer.core import TyperGroup
 
 from calibrant.cli._output import report_error
+from calibrant.cli.bench import bench
+from calibrant.cli.datasets import datasets
 from calibrant.cli.demo import demo
 from calibrant.cli.evaluate import evaluate
 from calibrant.cli.fit import fit
@@ -68,5 +70,6 @@ def _describe(
     """Calibrated probabilistic regression: intervals that cover what they promise."""
 
 
-for _command in (fit, predict, evaluate, demo):
+for _command in (fit, predict, evaluate, datasets, demo):
     app.command()(_command)
+app.add_typer(bench, name="bench")
