@@ -20,7 +20,7 @@ _DENSITY: Array = np.exp(-0.5 * SCORES**2) / math.sqrt(2.0 * math.pi)
 _SHARES: Array = np.diff(np.concatenate([[0.0], 0.5 * (LEVELS[1:] + LEVELS[:-1]), [1.0]]))
 
 FARTHEST = 36.0  # scores beyond are beyond the smallest numbers
-_APART = 1e-6  # least distance of two knots, in scores: a map must have an inverse
+_STAIRS: Array = 1e-6 * np.arange(35.0)  # least distance of knots: maps have an inverse
 _OUTER = 2, -3  # columns of the levels 1% and 99%: their distance is the spread
 _SPREADS = 0.05, 20.0  # no step is smaller, or larger, than at these spreads
 
@@ -58,6 +58,5 @@ class QuantileTrackers:
 
 def moved_apart(knots: Array) -> Array:
     """Make numbers that do not decrease strictly increasing, and change no others."""
-    steps = _APART * np.arange(len(knots))
-    apart: Array = np.maximum.accumulate(knots - steps) + steps
+    apart: Array = np.maximum.accumulate(knots - _STAIRS) + _STAIRS
     return apart

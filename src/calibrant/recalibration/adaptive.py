@@ -28,6 +28,14 @@ _EAGERNESS = 3.0  # a third more of lost score costs a tracker a factor e of its
 _FEEDBACK_MEMORY = 400.0  # slow: what is left to correct is small and one-sided
 
 
+def _ended(scores: Array) -> Array:
+    """Scores between the two ends, which no correction moves, (37,)."""
+    return np.concatenate([[-END], scores, [END]])
+
+
+_ENDED = _ended(SCORES)
+
+
 class AdaptiveRecalibrator:
     """Recalibration in time: distributions in, outcomes one by one, distributions out.
 
@@ -95,6 +103,7 @@ class AdaptiveRecalibrator:
         self._losses: Array = np.zeros(len(self.memory))
         self._feedback = QuantileTrackers([_FEEDBACK_MEMORY])
         self._seen = 0
+        self._average = self._averaged()
 
     # ---- learning ---------------------------------------------------------------------------
 
@@ -121,9 +130,10 @@ class AdaptiveRecalibrator:
         return self
 
     def _learn(self, score: float) -> None:
-        self._feedback.learn(float(np.interp(score, _ended(self._average()), _ended(SCORES))))
+        self._feedback.learn(float(np.interp(score, self._average, _ENDED)))
         self._losses = (1.0 - 1.0 / _LOSS_MEMORY) * self._losses + self._trackers.losses(score)
         self._trackers.learn(score)
+        self._average = self._averaged()
 
     def _scores(self, dist: Distribution, y: ArrayLike) -> Array:
         """Normal scores of the outcomes, (n,), from the nearer tail."""
@@ -177,15 +187,14 @@ class AdaptiveRecalibrator:
         known = np.maximum(np.arange(len(scores)) - (lag - 1), 0)
         return Warped(dist, knots[known], LEVELS)
 
-    def _average(self) -> Array:
-        """Quantiles of all trackers, weighted by how well they did, (35,)."""
+    def _averaged(self) -> Array:
+        """Quantiles of all trackers, weighted by how well they did, between the ends, (37,)."""
         weights = np.exp(-_EAGERNESS * (self._losses - self._losses.min()))
-        return moved_apart(weights @ self._trackers.quantiles / weights.sum())
+        return _ended(moved_apart(weights @ self._trackers.quantiles / weights.sum()))
 
     def _knots(self) -> Array:
         """Scores of the static distribution where the levels are now, (35,)."""
-        corrected = np.interp(self._feedback.quantiles[0], _ended(SCORES), _ended(self._average()))
-        return moved_apart(corrected)
+        return moved_apart(np.interp(self._feedback.quantiles[0], _ENDED, self._average))
 
     # ---- saving -----------------------------------------------------------------------------
 
@@ -211,16 +220,12 @@ class AdaptiveRecalibrator:
             made._losses = np.array(state["losses"], dtype=np.float64)
             made._feedback.quantiles = np.array(state["feedback"], dtype=np.float64)
             made._seen = int(state["seen"])
+            made._average = made._averaged()
             if not np.all(np.isfinite(made._knots())):
                 raise ValueError("numbers that are not finite")
         except (KeyError, TypeError, ValueError) as cause:
             raise ModelFileError(f"Not the state of an AdaptiveRecalibrator: {cause!r}.") from cause
         return made
-
-
-def _ended(scores: Array) -> Array:
-    """Scores between the two ends, which no correction moves, (37,)."""
-    return np.concatenate([[-END], scores, [END]])
 
 
 def _check(dist: Distribution) -> None:
