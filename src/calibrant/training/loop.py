@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -19,7 +20,7 @@ from calibrant.training.devices import threads_for
 from calibrant.training.history import Record
 from calibrant.training.progress import Progress
 from calibrant.training.rows import Rows
-from calibrant.training.stage import Stage
+from calibrant.training.stage import Objective, Stage
 
 _CLIP = 10.0  # largest norm of a member's gradient; it binds only when a likelihood explodes
 
@@ -51,18 +52,19 @@ def run_stage(
     optimiser = Adam(
         parameters, lr=stage.lr, weight_decay=stage.weight_decay, fused=_can_fuse(train.x.device)
     )
-    first = validation_score(stage, network, validation)
+    first = evaluated(stage.score, network, validation)
     best = BestWeights(network, first, stage.patience)
     records = [_record(stage, 0, None, first)]
     orders = generators[:1] if stage.together else generators
+    pit = None if stage.pit is None else partial(evaluated, stage.pit, network, validation)
     progress.start(stage)
     with threads_for(stage.batch_size):
         for epoch in range(1, stage.epochs + 1):
             loss = run_epoch(stage, network, train, orders, optimiser)
-            score = validation_score(stage, network, validation)
+            score = evaluated(stage.score, network, validation)
             records.append(_record(stage, epoch, loss, score))
             going_on = best.update(score, epoch)
-            progress.advance(stage, epoch, float(score.mean()), float(best.score.mean()))
+            progress.advance(stage, records[-1], float(best.score.mean()), pit)
             if not going_on:
                 break
     progress.finish(stage)
@@ -121,10 +123,10 @@ def batches(n_rows: int, batch_size: int, orders: Sequence[torch.Generator]) -> 
 
 
 @torch.no_grad()
-def validation_score(stage: Stage, network: MemberNetworks, rows: Rows) -> Tensor:
-    """Scores of the validation rows as each member predicts them now, on the CPU."""
+def evaluated(what: Objective, network: MemberNetworks, rows: Rows) -> Tensor:
+    """Scores or PIT values of the rows as each member predicts them now, on the CPU."""
     network.eval()
-    return stage.score(network, rows).double().cpu()
+    return what(network, rows).double().cpu()
 
 
 def _record(stage: Stage, epoch: int, loss: float | None, score: Tensor) -> Record:
