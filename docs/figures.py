@@ -1,7 +1,8 @@
 """Draw the figures of the documentation: python docs/figures.py
 
-Needs nothing but the library; takes seconds. The pictures of two models on skewed data
-(intervals.png, reliability.png, scores.json) are those of `calibrant demo`.
+Needs nothing but the library; takes seconds. The pictures of two models on
+skewed data (intervals.png, reliability.png, scores.json) are those of
+`calibrant demo`.
 """
 
 from __future__ import annotations
@@ -34,8 +35,12 @@ def reading() -> Figure:
         "biased": Normal(mean + 0.7, np.full(n, 1.2)),
     }
     figure = Figure(figsize=(12, 3.6), layout="constrained")
-    for ax, (name, dist) in zip(figure.subplots(1, 4), forecasts.items(), strict=True):
-        reliability({name: dist}, y, ax=ax).set_title(f"{name}\nECPE {ecpe(dist, y):.3f}")
+    for ax, (name, dist) in zip(
+        figure.subplots(1, 4), forecasts.items(), strict=True
+    ):
+        reliability({name: dist}, y, ax=ax).set_title(
+            f"{name}\nECPE {ecpe(dist, y):.3f}"
+        )
     return _tidied(figure)
 
 
@@ -45,7 +50,9 @@ def rows() -> Figure:
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     for ax, n in zip(figure.subplots(1, 3), (50, 500, 5000), strict=True):
         dist, y = Normal(np.zeros(n), np.ones(n)), rng.normal(size=n)
-        reliability({"perfect": dist}, y, ax=ax).set_title(f"{n:,} rows\nECPE {ecpe(dist, y):.3f}")
+        reliability({"perfect": dist}, y, ax=ax).set_title(
+            f"{n:,} rows\nECPE {ecpe(dist, y):.3f}"
+        )
     return _tidied(figure)
 
 
@@ -61,13 +68,17 @@ def collapse() -> Figure:
     ax = figure.subplots()
     for match, look in (("marginal", "--"), ("joint", "-")):
         loss = DistributionMatchingLoss(
-            match=match, statistic="u", bandwidths=adaptive_bandwidths(float(y.std()))
+            match=match,
+            statistic="u",
+            bandwidths=adaptive_bandwidths(float(y.std())),
         )
         values = []
         for share in along:  # the mean shrinks, the spread makes up for it
             mean = (1 - share) * x[:, 0]
             spread = (total - (1 - share) ** 2 * float(x.var())) ** 0.5
-            values.append(float(loss(TorchNormal(mean, torch.full((n,), spread)), y, x)))
+            values.append(
+                float(loss(TorchNormal(mean, torch.full((n,), spread)), y, x))
+            )
         ax.plot(along, values, look, label=f"{match} matching")
     ax.set(
         xlabel="0: the true prediction, 1: the same mean for every row",

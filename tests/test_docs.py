@@ -46,10 +46,11 @@ def test_python_of_a_page_runs_from_top_to_bottom(page: Path) -> None:
         exec(compile("\n" * (line - 1) + code, str(page), "exec"), space)
 
 
-def test_lines_of_code_fit_the_page() -> None:
-    for page in WITH_PYTHON:
-        for code, _, line in blocks(page, "python"):
-            assert max(map(len, code.splitlines())) <= 100, f"{name_of(page)}, line {line}"
+@pytest.mark.parametrize("language", ["python", "console", "text"])
+def test_code_fits_the_page_without_scrolling(language: str) -> None:
+    for page in PAGES:
+        for code, _, line in blocks(page, language):
+            assert max(map(len, code.splitlines())) <= 80, f"{name_of(page)}, line {line}"
 
 
 def test_side_by_side_code_is_narrow() -> None:
