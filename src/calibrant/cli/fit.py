@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from calibrant.estimators import NetworkRegressor
 
 
-_STAGES = {1: "likelihood (NLL)", 2: "matching (CRPS)"}
+_STAGES = {1: "1, likelihood (NLL)", 2: "2, matching (CRPS)"}
 
 
 class Method(StrEnum):
@@ -231,7 +231,7 @@ def _table(summary: dict[str, Any]) -> Table:
     for stage in summary["stages"]:
         kept, scores = stage["best_epoch"], (stage["validation_score"], stage["first_score"])
         table.add_row(
-            f"{stage['stage']}, {_STAGES.get(stage['stage'], '')}",
+            _STAGES.get(stage["stage"], str(stage["stage"])),
             str(stage["epochs"]),
             f"epoch {kept}" if kept else "its start",
             *("" if score is None else f"{score:.4f}" for score in scores),
