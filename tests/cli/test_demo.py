@@ -45,6 +45,8 @@ def test_scores_are_those_of_the_table(done) -> None:
 def test_an_existing_folder_is_used_again(run, done) -> None:
     _, folder = done
     (folder / "mine.txt").write_text("kept")
-    assert run("demo", "--out", folder, "--quick", "--seed", 1).exit_code == 0
+    again = run("demo", "--out", folder, "--quick", "--seed", 1, "--quiet", "--json")
+    assert (again.exit_code, again.stderr) == (0, "")
+    assert json.loads(again.stdout) == json.loads((folder / "scores.json").read_text())
     assert json.loads((folder / "scores.json").read_text())["seed"] == 1
     assert (folder / "mine.txt").read_text() == "kept"

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from calibrant.errors import CalibrantWarning
@@ -37,7 +38,7 @@ class Voice:
     @property
     def shows_progress(self) -> bool:
         """Whether somebody watches: a bar in a log file is noise."""
-        return console.is_terminal and not self._quiet
+        return _is_watched() and not self._quiet
 
     def note(self, sentence: str) -> None:
         """Print what the user may want to know about the data."""
@@ -72,10 +73,20 @@ class Voice:
             warnings.showwarning = show
             yield
 
+    def show(self, table: Table) -> None:
+        """Print a table."""
+        if not self._quiet:
+            console.print(table)
+
 
 def _say(text: Text) -> None:
     # In a pipe a sentence stays on one line, where grep finds it.
-    console.print(text, soft_wrap=not console.is_terminal)
+    console.print(text, soft_wrap=not _is_watched())
+
+
+def _is_watched() -> bool:
+    # Not console.is_terminal: FORCE_COLOR asks for colours in a pipe, not for moving bars.
+    return sys.stderr.isatty() and not console.is_dumb_terminal
 
 
 def write_out(text: str) -> None:

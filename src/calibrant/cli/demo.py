@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibrant.cli._output import Voice, write_out
+from calibrant.cli._output import Voice, write_json, write_out
 from calibrant.cli._tables import staged
 from calibrant.errors import MissingFileError, OutputExistsError
 
@@ -31,6 +31,8 @@ def demo(
         int,
         typer.Option(min=0, max=2**32 - 1, help="Seed of data, split and networks.", metavar="N"),
     ] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print scores.json.")] = False,
 ) -> None:
     """Compare a likelihood fit, a calibrated fit and the truth on synthetic data.
 
@@ -42,17 +44,20 @@ def demo(
     from calibrant.cli._demo_table import print_scores
     from calibrant.metrics import evaluate
 
-    voice = Voice()
+    voice = Voice(quiet=quiet)
     run = run_methods(quick=quick, seed=seed, voice=voice)
     scores = {name: evaluate(dist, run.y) for name, dist in run.forecasts.items()}
     voice.say("Drawing the figures")
-    out.mkdir(exist_ok=True)
     with staged(out) as folder:
         draw_figures(run, folder)
-        text = json.dumps(_record(run, scores, quick=quick, seed=seed), indent=2, allow_nan=False)
+        record = _record(run, scores, quick=quick, seed=seed)
+        text = json.dumps(record, indent=2, allow_nan=False)
         (folder / "scores.json").write_text(text + "\n", encoding="utf-8")
-    print_scores(run, scores)
-    write_out(f"\nFigures and scores.json are in {out}.")
+    if as_json:
+        write_json(record)
+    elif not quiet:
+        print_scores(run, scores)
+        write_out(f"\nFigures and scores.json are in {out}.")
 
 
 def _check_folder(out: Path) -> None:

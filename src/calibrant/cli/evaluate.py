@@ -27,6 +27,7 @@ def evaluate(
         str | None,
         typer.Option(help="Also check calibration within these groups.", metavar="COL"),
     ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No notes, only the result.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
@@ -44,7 +45,7 @@ def evaluate(
         raise ParameterError(f"{model} was fitted to a target without a name: pass --target.")
     frame = read_table(data, text=categorical_columns(fitted))
     check_columns(frame, [name] if groups is None else [name, groups], data)
-    voice = Voice()
+    voice = Voice(quiet=quiet)
     frame = rows_with_target(frame, name, data, voice)
     with voice.hears_warnings():
         dist = fitted.predict_dist(model_inputs(fitted, frame, data, without=[name]))

@@ -36,6 +36,7 @@ def predict(
         typer.Option(help="File to write; without it CSV is printed.", metavar="FILE"),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON record a row.")] = False,
 ) -> None:
     """Predict the rows of a table, in their order.
@@ -52,7 +53,7 @@ def predict(
 
     fitted = load_model(model)
     frame = read_table(data, text=categorical_columns(fitted))
-    with Voice().hears_warnings():
+    with Voice(quiet=quiet).hears_warnings():
         dist = fitted.predict_dist(model_inputs(fitted, frame, data))
     table = _predictions(dist, shares, quantiles)
     if out is not None:

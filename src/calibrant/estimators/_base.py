@@ -109,7 +109,13 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} must say what it minimises.")
 
     def _one_stage(
-        self, train: Rows, loss: Objective, score: Objective, *, together: bool = False
+        self,
+        train: Rows,
+        loss: Objective,
+        score: Objective,
+        *,
+        together: bool = False,
+        pit: Objective | None = None,
     ) -> Stage:
         """Stage 1 with the budget that the parameters give."""
         return Stage(
@@ -122,6 +128,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             weight_decay=self.weight_decay,
             patience=self.patience,
             together=together,
+            pit=pit,
         )
 
     def _n_members(self) -> int:

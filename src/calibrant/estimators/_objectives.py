@@ -15,3 +15,9 @@ def mean_nll(network: MemberNetworks, rows: Rows) -> Tensor:
     With a `PointHead` it is half the mean squared error, up to a constant.
     """
     return (rows.weight * negative_log_likelihood(network(rows.x), rows.y)).mean(dim=-1)
+
+
+def pit_values(network: MemberNetworks, rows: Rows) -> Tensor:
+    """PIT values of the rows under every member, (M, n)."""
+    values: Tensor = network(rows.x).cdf(rows.y)
+    return values

@@ -12,7 +12,7 @@ from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
 from calibrant.estimators._base import NetworkRegressor
 from calibrant.estimators._moments import matched_moments
-from calibrant.estimators._objectives import mean_nll
+from calibrant.estimators._objectives import mean_nll, pit_values
 from calibrant.estimators.mc_dropout import PASS_SEED, check_passes
 from calibrant.losses import negative_log_likelihood
 from calibrant.networks import GaussianHead, Head, MemberNetworks, MixtureHead
@@ -121,7 +121,7 @@ class HeteroscedasticRegressor(NetworkRegressor):
         )
 
     def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
-        return [self._one_stage(train, self._likelihood, mean_nll)]
+        return [self._one_stage(train, self._likelihood, mean_nll, pit=pit_values)]
 
     def _likelihood(self, network: MemberNetworks, rows: Rows) -> Tensor:
         loss = negative_log_likelihood(network(rows.x), rows.y, beta=self.beta)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from calibrant.errors import ParameterError
+from calibrant.estimators._objectives import pit_values
 from calibrant.estimators._validation import Sample
 from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
 from calibrant.kernels import (
@@ -180,6 +181,8 @@ class MMDRegressor(HeteroscedasticRegressor):
             patience=self.matching_patience,
             updates=self.updates,
             keep_best=self.rollback,
+            score_name="CRPS",
+            pit=pit_values,
         )
         return [*super()._stages(train, generator), stage2]
 

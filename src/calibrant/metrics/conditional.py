@@ -21,6 +21,9 @@ def calibration_by_group(
 ) -> GroupCalibration:
     """Calibration within each group of rows.
 
+    ``ecpe_g = mean_j |p_j - coverage_g(p_j)|`` over the rows of group g, beside its own noise
+    floor. A forecast that is right on average can be too wide in one group, too narrow in another.
+
     Parameters
     ----------
     dist : Distribution of n rows
@@ -53,6 +56,9 @@ def calibration_by_bins(
     coverage: float = 0.9,
 ) -> GroupCalibration:
     """Calibration within bins of the prediction or of a feature, equally filled.
+
+    ``ecpe_b = mean_j |p_j - coverage_b(p_j)|`` over the rows of bin b, beside its own noise
+    floor. It shows where a forecast that is right on average is not.
 
     Parameters
     ----------
@@ -96,6 +102,9 @@ def worst_group_coverage(
     dist: Distribution, y: ArrayLike, groups: Any, *, coverage: float = 0.9, min_size: int = 1
 ) -> WorstGroup:
     """Group whose central intervals cover least, and whether chance explains it.
+
+    ``min_g coverage_g(p)``, against the binomial band of a group of that size, corrected for
+    having looked at all of them.
 
     Parameters
     ----------

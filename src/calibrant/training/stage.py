@@ -36,6 +36,11 @@ class Stage:
     together : bool
         The members are one model: they see the same batches, loss and score are (1,), and they
         stop as one.
+    score_name : str
+        What `score` is, for those who watch.
+    pit : callable or None
+        PIT values of the validation rows, (M, n), for those who watch; None where a network
+        alone is not yet the forecast.
     """
 
     number: int
@@ -49,3 +54,5 @@ class Stage:
     updates: Literal["all", "head"] = "all"
     keep_best: bool = True
     together: bool = False
+    score_name: str = "NLL"
+    pit: Objective | None = None
