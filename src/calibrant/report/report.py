@@ -30,8 +30,8 @@ class Report:
 
     html: str
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write the page to a file, whole or not at all, and return its path."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the page to a file, whole or not at all."""
         target = check_free(path, overwrite=overwrite)
         handle, work = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.absolute().parent)
         try:
@@ -43,7 +43,6 @@ class Report:
         except BaseException:
             Path(work).unlink(missing_ok=True)
             raise
-        return target
 
     def __repr__(self) -> str:
         return f"Report of {len(self.html) / 1e6:.1f} MB; save(path) writes it to a file."
@@ -124,7 +123,7 @@ def write_report(
     *,
     overwrite: bool = False,
     **options: Any,
-) -> Path:
+) -> Report:
     """Build a report and write it to a file; see `build_report` for the other parameters.
 
     Parameters
@@ -134,6 +133,10 @@ def write_report(
     overwrite : bool
         Replace a file that is already there.
 
+    Returns
+    -------
+    Report
+
     Examples
     --------
     >>> import tempfile
@@ -142,12 +145,14 @@ def write_report(
     >>> from calibrant.report import write_report
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "report.html")
-    ...     written = write_report(path, Normal([0.0, 1.0], [1.0, 1.0]), None, [0.3, 0.9])
-    ...     written.read_text(encoding="utf-8")[:15]
+    ...     report = write_report(path, Normal([0.0, 1.0], [1.0, 1.0]), None, [0.3, 0.9])
+    ...     path.read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
     check_free(path, overwrite=overwrite)  # before the work, not after it
-    return build_report(models, X, y, **options).save(path, overwrite=overwrite)
+    report = build_report(models, X, y, **options)
+    report.save(path, overwrite=overwrite)
+    return report
 
 
 def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
