@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from calibrant.metrics import noise_floor as noise_floor
     from calibrant.recalibration import ConformalRecalibrator as ConformalRecalibrator
     from calibrant.recalibration import IsotonicRecalibrator as IsotonicRecalibrator
+    from calibrant.report import build_report as build_report
+    from calibrant.report import write_report as write_report
 
 try:
     __version__ = version("calibrant")
@@ -43,6 +45,7 @@ _ROOMS = {
     "losses": ("DistributionMatchingLoss",),
     "metrics": ("calibration_test", "evaluate", "noise_floor"),
     "recalibration": ("ConformalRecalibrator", "IsotonicRecalibrator"),
+    "report": ("build_report", "write_report"),
 }
 _HOME = {name: f"calibrant.{room}" for room, names in _ROOMS.items() for name in names}
 

@@ -14,9 +14,11 @@ from calibrant.metrics import LEVELS
 from calibrant.metrics._inputs import Array, column
 from calibrant.metrics.floor import binomial_band
 from calibrant.metrics.significance import p_text
-from calibrant.report import _charts as charts
+from calibrant.report._calibration_charts import pit_chart, reliability_chart, slice_chart
+from calibrant.report._chart import BAND_CONFIDENCE, Chart
 from calibrant.report._facts import data_facts, surprises, version_facts
 from calibrant.report._forecasts import Judged
+from calibrant.report._moving_charts import interval_chart, width_chart
 from calibrant.report._paired import compare
 from calibrant.report._slices import Slicing, cut, table_columns, worst
 from calibrant.report._words import Units, level_text, percent
@@ -50,14 +52,12 @@ def render(
     columns = table_columns(X, n)
     named = {} if groups is None else {_name(groups): column(groups, "groups", n)}
     cuts = [cut(each, columns, named, level) for each in forecasts]
-    intervals = [
-        charts.interval_chart(each, y, i, start, target) for i, each in enumerate(forecasts)
-    ]
-    widths, boxes = charts.width_chart(forecasts, start, target)
+    intervals = [interval_chart(each, y, i, start, target) for i, each in enumerate(forecasts)]
+    widths, boxes = width_chart(forecasts, start, target)
     sections = {
         "intervals": [chart for chart, _ in intervals],
-        "reliability": [charts.reliability_chart(forecasts, start)],
-        "pit": [charts.pit_chart(each, i) for i, each in enumerate(forecasts)],
+        "reliability": [reliability_chart(forecasts, start)],
+        "pit": [pit_chart(each, i) for i, each in enumerate(forecasts)],
         "widths": [widths],
         "slices": _slice_charts(forecasts, cuts),
     }
@@ -111,7 +111,7 @@ def _name(groups: Any) -> str:
 
 
 def _covered(share: float, level: float, n: int) -> str:
-    low, high = (float(v) for v in binomial_band(n, level, charts.BAND_CONFIDENCE))
+    low, high = (float(v) for v in binomial_band(n, level, BAND_CONFIDENCE))
     return (
         f"{level_text(level)} intervals covered {percent(share, n)} of {n:,} "
         f"row{'s' if n > 1 else ''}; a perfect forecaster lands between {percent(low, n)} and "
@@ -122,7 +122,7 @@ def _covered(share: float, level: float, n: int) -> str:
 def _level_texts(forecasts: list[Judged], units: Units) -> list[dict[str, Any]]:
     """What stands beside the slider at each of the 99 levels, as it is shown."""
     n = len(forecasts[0].pit)
-    low, high = binomial_band(n, LEVELS, charts.BAND_CONFIDENCE)
+    low, high = binomial_band(n, LEVELS, BAND_CONFIDENCE)
     return [
         {
             "level": level_text(LEVELS[k]),
@@ -166,9 +166,9 @@ def _score(key: str, value: float) -> str:
     return f"{value:.4f}" if key in ("ecpe", "mcpe", "r2") else f"{value:,.4g}"
 
 
-def _slice_charts(forecasts: list[Judged], cuts: list[list[Slicing]]) -> list[charts.Chart]:
+def _slice_charts(forecasts: list[Judged], cuts: list[list[Slicing]]) -> list[Chart]:
     """Charts of the ways to cut the rows that chance explains least, for all models."""
-    by_source = {each.source: [] for each in cuts[0]}  # type: dict[str, list[Any]]
+    by_source: dict[str, list[tuple[int, str, Slicing]]] = {}
     for i, (forecast, ways) in enumerate(zip(forecasts, cuts, strict=True)):
         for way in ways:
             by_source.setdefault(way.source, []).append((i, forecast.name, way))
@@ -178,8 +178,7 @@ def _slice_charts(forecasts: list[Judged], cuts: list[list[Slicing]]) -> list[ch
         key=lambda item: min(len(s.p_values) * float(s.p_values.min()) for _, _, s in item[1]),
     )
     return [
-        charts.slice_chart(i, source, found)
-        for i, (source, found) in enumerate(ordered[:_SLICE_CHARTS])
+        slice_chart(i, source, found) for i, (source, found) in enumerate(ordered[:_SLICE_CHARTS])
     ]
 
 

@@ -66,7 +66,7 @@
   function at(level) {
     const now = page.levels[level - 1];
     document.getElementById("level-text").textContent = now.level;
-    slider.setAttribute("aria-valuetext", now.level);
+    slider.setAttribute("aria-valuetext", `${now.level}, covered ${now.models.map((model) => model.covered).join(", ")}`);
     now.models.forEach((model, index) => {
       const row = document.querySelector(`tr[data-model="${index}"]`);
       const show = (name, text) => { row.querySelector(`[data-stat="${name}"]`).textContent = text; };
