@@ -257,5 +257,5 @@ def test_a_hundred_thousand_rows_open_as_fast(browser, tmp_path) -> None:
     )
     # From the start of the navigation to the verdict, and to the charts in the window, in
     # milliseconds. Well under a second on an idle machine; the bound leaves room for a busy one.
-    assert max(shown) < 8000, f"first paint and charts after {shown} ms"
+    assert max(shown) < 10_000, f"first paint and charts after {shown} ms"
     assert stat(browser, 0, "covered") == f"{100 * coverage(many.truth, many.y, level=0.9):.2f}%"
