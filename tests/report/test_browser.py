@@ -77,15 +77,22 @@ def page(tmp_path_factory: pytest.TempPathFactory, rows: Rows) -> Path:
 
 
 @pytest.fixture
-def shown(browser: Any, page: Path) -> Any:
+def fresh(browser: Any, page: Path) -> Any:
+    """The page as it opens."""
     return opened(browser, page)
 
 
-def test_loads_in_silence_and_asks_the_network_for_nothing(shown, page) -> None:
-    shown.execute_script("scrollTo(0, document.body.scrollHeight)")
-    traces(shown, "slice-0")
-    assert shown.get_log("browser") == []
-    assert requests(shown, page) == []
+@pytest.fixture
+def shown(browser: Any, page: Path) -> Any:
+    """The page as the last test has left it: its slider may stand anywhere."""
+    return browser if browser.current_url == page.as_uri() else opened(browser, page)
+
+
+def test_loads_in_silence_and_asks_the_network_for_nothing(fresh, page) -> None:
+    fresh.execute_script("scrollTo(0, document.body.scrollHeight)")
+    traces(fresh, "slice-0")
+    assert fresh.get_log("browser") == []
+    assert requests(fresh, page) == []
 
 
 def test_the_recorder_would_see_a_request(browser, tmp_path) -> None:
@@ -96,20 +103,20 @@ def test_the_recorder_would_see_a_request(browser, tmp_path) -> None:
     assert browser.get_log("browser") != []
 
 
-def test_arrow_keys_move_coverage_width_and_band(shown, rows) -> None:
-    slider = shown.find_element("id", "level")
+def test_arrow_keys_move_coverage_width_and_band(fresh, rows) -> None:
+    slider = fresh.find_element("id", "level")
     assert slider.get_attribute("value") == "90"
     slider.send_keys("\ue012" * 3)  # left arrow
     assert slider.get_attribute("value") == "87"
-    assert shown.find_element("id", "level-text").text == "87%"
+    assert fresh.find_element("id", "level-text").text == "87%"
     low, high = binomial_band(N, 0.87, 0.95)
     for model, dist in enumerate((rows.truth, rows.narrow)):
         share = coverage(dist, rows.y, level=0.87)
-        assert stat(shown, model, "covered") == f"{100 * share:.1f}%"
-        assert stat(shown, model, "band") == f"{100 * low:.1f}% to {100 * high:.1f}%"
-        assert stat(shown, model, "width") == f"{mean_width(dist, 0.87):,.1f}"
+        assert stat(fresh, model, "covered") == f"{100 * share:.1f}%"
+        assert stat(fresh, model, "band") == f"{100 * low:.1f}% to {100 * high:.1f}%"
+        assert stat(fresh, model, "width") == f"{mean_width(dist, 0.87):,.1f}"
         inside = low <= share <= high
-        assert stat(shown, model, "state") == ("within chance" if inside else "too narrow")
+        assert stat(fresh, model, "state") == ("within chance" if inside else "too narrow")
 
 
 @pytest.mark.parametrize("level", [1, 50, 99])
@@ -195,26 +202,26 @@ def test_even_an_injected_script_would_not_run(shown) -> None:
     assert shown.execute_script("return window.hacked") is None
 
 
-def test_light_dark_and_print(shown) -> None:
+def test_light_dark_and_print(fresh) -> None:
     def colours() -> list[str]:
-        return shown.execute_script(
+        return fresh.execute_script(
             "return [getComputedStyle(document.body).backgroundColor,"
             "document.getElementById('intervals-0').layout.font.color]"
         )
 
     light = colours()
-    shown.find_element("id", "theme").send_keys("\ue007")  # the enter key
+    fresh.find_element("id", "theme").send_keys("\ue007")  # the enter key
     dark = colours()
     assert light[0] == "rgb(255, 255, 255)"
     assert len({*light, *dark}) == 4
-    shown.execute_script("dispatchEvent(new Event('beforeprint'))")
+    fresh.execute_script("dispatchEvent(new Event('beforeprint'))")
     assert colours() == light
-    widths = shown.execute_script(
+    widths = fresh.execute_script(
         "return [...document.querySelectorAll('.chart')].map((c) => c.layout.width)"
     )
     assert len(widths) >= 8
     assert set(widths) == {330}
-    shown.execute_script("dispatchEvent(new Event('afterprint'))")
+    fresh.execute_script("dispatchEvent(new Event('afterprint'))")
     assert colours() == dark
 
 
