@@ -15,7 +15,7 @@ help: ## list these commands
 
 setup: $(VENV)/.installed ## create .venv and install the pinned packages
 
-demo: $(VENV)/.installed ## fit, score and draw a first model; figures land in demo/
+demo: $(VENV)/.installed ## fit, score and draw a first model; report and figures land in demo/
 	$(BIN)/calibrant demo --out demo
 
 test: $(VENV)/.installed-test ## formatting, lint, types, then the tests with coverage

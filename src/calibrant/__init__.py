@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from calibrant.recalibration import AdaptiveRecalibrator as AdaptiveRecalibrator
     from calibrant.recalibration import ConformalRecalibrator as ConformalRecalibrator
     from calibrant.recalibration import IsotonicRecalibrator as IsotonicRecalibrator
+    from calibrant.report import build_report as build_report
+    from calibrant.report import write_report as write_report
 
 try:
     __version__ = version("calibrant")
@@ -50,6 +52,7 @@ _ROOMS = {
         "ConformalRecalibrator",
         "IsotonicRecalibrator",
     ),
+    "report": ("build_report", "write_report"),
 }
 _HOME = {name: f"calibrant.{room}" for room, names in _ROOMS.items() for name in names}
 

@@ -61,3 +61,18 @@ def test_a_target_without_a_name_must_be_given(run, frame, tmp_path) -> None:
     assert done.exit_code == 2
     assert "fitted to a target without a name: pass --target." in done.stderr
     assert run("evaluate", tmp_path / "m", tmp_path / "t.csv", "--target", "price").exit_code == 0
+
+
+def test_report(run, data, model, tmp_path) -> None:
+    path = tmp_path / "report.html"
+    done = run("evaluate", model, data / "table.csv", "--report", path, "--groups", "shop")
+    assert done.exit_code == 0, done.stderr
+    assert f"Report: {path}" in done.stderr
+    page = path.read_text(encoding="utf-8")
+    for word in ("90% intervals covered", "of 120 rows", "model on table.csv", "shop", "price"):
+        assert word in page
+    again = run("evaluate", model, data / "table.csv", "--report", path)
+    assert again.exit_code == 2
+    assert "exists already" in again.stderr
+    assert path.read_text(encoding="utf-8") == page
+    assert run("evaluate", model, data / "table.csv", "--report", path, "--force").exit_code == 0

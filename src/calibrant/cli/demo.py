@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def demo(
     out: Annotated[
-        Path, typer.Option(help="Folder for the figures and scores.json.", metavar="FOLDER")
+        Path, typer.Option(help="Folder for the report, figures and scores.", metavar="FOLDER")
     ] = Path("demo"),
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer rows and epochs: seconds, rougher results.")
@@ -43,19 +43,29 @@ def demo(
     from calibrant.cli._demo_run import run_methods
     from calibrant.cli._demo_table import print_scores
     from calibrant.metrics import evaluate
+    from calibrant.report import write_report
 
     voice = Voice(quiet=quiet)
     run = run_methods(quick=quick, seed=seed, voice=voice)
     scores = {name: evaluate(dist, run.y) for name, dist in run.forecasts.items()}
-    voice.say("Drawing the figures")
+    voice.say("Drawing the figures and the report")
     with staged(out) as folder:
         draw_figures(run, folder)
+        write_report(
+            folder / "report.html",
+            {name: run.models.get(name, dist) for name, dist in run.forecasts.items()},
+            run.X,
+            run.y,
+            title=f"Demo: {run.data.name} data",
+            target=run.data.target,
+        )
         record = _record(run, scores, quick=quick, seed=seed)
         text = json.dumps(record, indent=2, allow_nan=False)
         (folder / "scores.json").write_text(text + "\n", encoding="utf-8")
     if as_json:
         write_json(record)
     elif not quiet:
+        write_out(f"Open {out / 'report.html'} in a browser: the interactive report.\n")
         print_scores(run, scores)
         write_out(f"\nFigures and scores.json are in {out}.")
 

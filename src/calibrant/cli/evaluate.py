@@ -27,6 +27,11 @@ def evaluate(
         str | None,
         typer.Option(help="Also check calibration within these groups.", metavar="COL"),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Also write the interactive report, one HTML file.", metavar="FILE"),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an older report.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No notes, only the result.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
@@ -34,6 +39,10 @@ def evaluate(
     """Score a model: calibration beside its noise floor, sharpness, scores and a verdict."""
     if as_json and as_markdown:
         raise ParameterError("Choose one of --json and --markdown.")
+    if report is not None:
+        from calibrant.report import check_free
+
+        check_free(report, overwrite=force)
     from calibrant.cli._columns import check_columns, labels, rows_with_target
     from calibrant.cli._models import categorical_columns, model_inputs
     from calibrant.estimators import load_model
@@ -47,11 +56,11 @@ def evaluate(
     check_columns(frame, [name] if groups is None else [name, groups], data)
     voice = Voice(quiet=quiet)
     frame = rows_with_target(frame, name, data, voice)
+    inputs = model_inputs(fitted, frame, data, without=[name])
     with voice.hears_warnings():
-        dist = fitted.predict_dist(model_inputs(fitted, frame, data, without=[name]))
-    result = evaluate_forecast(
-        dist, frame[name].to_numpy(), None if groups is None else labels(frame, groups)
-    )
+        dist = fitted.predict_dist(inputs)
+    members = None if groups is None else labels(frame, groups)
+    result = evaluate_forecast(dist, frame[name].to_numpy(), members)
     if as_json:
         write_json(result.to_dict())
     elif as_markdown:
@@ -60,3 +69,13 @@ def evaluate(
         write_out(str(result))
         if result.groups is not None:
             write_out(f"\n{result.groups}")
+    if report is not None:
+        fitted.report(
+            inputs,
+            frame[name],
+            report,
+            overwrite=force,
+            groups=None if members is None else frame[groups].map(str),
+            title=f"{model.name} on {data.name}",
+        )
+        voice.say(f"Report: {report}")

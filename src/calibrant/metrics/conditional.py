@@ -171,8 +171,18 @@ def bin_calibration(u: Array, values: Array, bins: int, level: float) -> GroupCa
     index = np.searchsorted(edges, values, side="right")
     members = [index == b for b in range(len(edges) + 1)]
     members = [rows for rows in members if rows.any()]
-    names = [f"{values[rows].min():.4g} to {values[rows].max():.4g}" for rows in members]
+    names = [_range_name(values[rows].min(), values[rows].max()) for rows in members]
     return _collect(names, [u[rows] for rows in members], level)
+
+
+def _range_name(low: float, high: float) -> str:
+    first, last = _plain(low), _plain(high)
+    return first if first == last else f"{first} to {last}"
+
+
+def _plain(value: float) -> str:
+    # 48,450 reads better than 4.845e+04.
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def _collect(names: Sequence[Any], parts: Sequence[Array], level: float) -> GroupCalibration:
