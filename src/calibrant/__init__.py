@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from calibrant.estimators import MCDropoutLikelihoodRegressor as MCDropoutLikelihoodRegressor
     from calibrant.estimators import MCDropoutRegressor as MCDropoutRegressor
     from calibrant.estimators import MMDRegressor as MMDRegressor
+    from calibrant.estimators import Windows as Windows
     from calibrant.estimators import load_model as load_model
     from calibrant.forecasting import Forecaster as Forecaster
     from calibrant.forecasting import backtest as backtest
@@ -40,6 +41,7 @@ _ROOMS = {
         "MCDropoutLikelihoodRegressor",
         "MCDropoutRegressor",
         "MMDRegressor",
+        "Windows",
         "load_model",
     ),
     "forecasting": ("Forecaster", "backtest"),

@@ -6,6 +6,7 @@ import copy
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -32,23 +33,25 @@ from calibrant.estimators._table import TableEncoder, to_local
 from calibrant.estimators._validation import (
     Sample,
     check_enough,
-    check_matrix,
+    check_inputs,
     check_sample,
 )
+from calibrant.estimators._windows import Windows
 from calibrant.networks import GaussianHead, Head, MemberNetworks, build_network
 from calibrant.training import (
     Objective,
     Record,
     Rows,
+    SeriesWindows,
     Stage,
     open_progress,
     resolve_device,
     run_stage,
 )
 
-Array = NDArray[np.float64]
+Inputs = NDArray[np.float64] | Windows
 
-_PREDICT_ROWS = 1 << 16
+_PREDICT_ROWS = 1 << 16  # steps of sequences count as rows
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -66,7 +69,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     """
 
     network: str | nn.Module = "mlp"
-    hidden: Sequence[int] = (256, 256)
+    hidden: Sequence[int] | None = None
     epochs: int = 200
     batch_size: int | Literal["auto"] = "auto"
     lr: float = 1e-3
@@ -89,12 +92,15 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         monotone_: MonotoneMap | None
         encoder_: TableEncoder | None
         n_features_in_: int
+        n_steps_: int | None
         feature_names_in_: NDArray[Any]
         target_name_: str | None
         n_held_out_: int
 
     # Fitted numbers of a subclass that are saved beside these.
     _numbers: ClassVar[tuple[str, ...]] = ()
+    # Whether the network takes (n, steps, d); otherwise all steps are one row of inputs.
+    _reads_sequences: ClassVar[bool] = True
 
     # ---- what a subclass writes -------------------------------------------------------------
 
@@ -157,8 +163,10 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array, frame or tensor of shape (n, d)
+        X : array, frame or tensor of shape (n, d), or sequences of shape (n, steps, d)
             NumPy, pandas, polars or torch; categorical columns of frames become one-hot.
+            Sequences are a 3-D array or tensor, or `Windows` into a series, which are never
+            copied as a whole.
         y : array of shape (n,)
         sample_weight : array of shape (n,), optional
             Rows of weight 0 are left out.
@@ -198,7 +206,12 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
 
     def _train(self, train: Sample, valid: Sample, seed: int) -> None:
         device = resolve_device(self.device)
-        self.input_scaler_ = fit_scaler(train.x, train.weight, self.scaling)
+        values, weights = (
+            train.x.seen_rows(train.weight)
+            if isinstance(train.x, Windows)
+            else (train.x, train.weight)
+        )
+        self.input_scaler_ = fit_scaler(values, weights, self.scaling)
         self.target_scaler_ = fit_target_scaler(train.y, train.weight, self.scaling)
         # Everything random follows the seed, and torch's global generator stays as it is.
         seeds = _member_seeds(seed, self._n_members())
@@ -206,8 +219,8 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         on_gpu = [device] if device.type == "cuda" else []
         history: list[Record] = []
         with torch.random.fork_rng(devices=on_gpu), open_progress(self.verbose) as progress:
-            network = self._build(train.x.shape[1], seeds).to(device)
-            rows, held_out = self._tensors(train, device), self._tensors(valid, device)
+            network = self._build(train.x.shape[-1], seeds).to(device)
+            rows, held_out = self._tensors([train, valid], device)
             self._initialise(network, rows)
             for stage in self._stages(rows, generators[0]):
                 history += run_stage(stage, network, rows, held_out, generators, progress)
@@ -220,20 +233,37 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         networks, head = [], self._make_head()
         for seed in seeds:
             torch.manual_seed(seed)
-            networks.append(build_network(self.network, n_inputs, self.hidden, head, self.dropout))
-        return MemberNetworks(networks)
+            networks.append(
+                build_network(
+                    self.network, n_inputs, self.hidden, head, self.dropout, self.n_steps_
+                )
+            )
+        return MemberNetworks(networks, sequences=self.n_steps_ is not None)
 
     def _initialise(self, network: MemberNetworks, rows: Rows) -> None:
         """Start at the mean of the scaled target: 0, or somewhere in [0, 1]."""
         network.by_name()["output.bias"][:] = network.head.initial_bias(*rows.target_moments())
 
-    def _tensors(self, sample: Sample, device: torch.device) -> Rows:
-        scaled = (
-            self.input_scaler_.transform(sample.x),
-            self.target_scaler_.transform(sample.y),
-            sample.weight / sample.weight.mean(),
-        )
-        return Rows(*(torch.as_tensor(a, dtype=torch.float32, device=device) for a in scaled))
+    def _tensors(self, samples: Sequence[Sample], device: torch.device) -> list[Rows]:
+        tensor = partial(torch.as_tensor, dtype=torch.float32, device=device)
+        scaled: dict[int, torch.Tensor] = {}  # a series that samples share is scaled once
+
+        def inputs(x: Inputs) -> torch.Tensor | SeriesWindows:
+            if not isinstance(x, Windows):
+                return tensor(self.input_scaler_.transform(x))
+            if id(x.series) not in scaled:
+                scaled[id(x.series)] = tensor(self.input_scaler_.transform(x.series))
+            ends = torch.as_tensor(x.ends, device=device)
+            return SeriesWindows(scaled[id(x.series)], ends, x.length)
+
+        return [
+            Rows(
+                inputs(sample.x),
+                tensor(self.target_scaler_.transform(sample.y)),
+                tensor(sample.weight / sample.weight.mean()),
+            )
+            for sample in samples
+        ]
 
     def _batch_size(self, n_rows: int) -> int:
         if self.batch_size == "auto":
@@ -246,9 +276,9 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     def predict_dist(self, X: Any) -> Distribution:
         """Predictive distribution of every row, in target units."""
         self._check_fitted()
-        return self._predict_matrix(check_matrix(self, X, reset=False))
+        return self._predict_matrix(check_inputs(self, X, reset=False))
 
-    def _predict_matrix(self, x: Array) -> Distribution:
+    def _predict_matrix(self, x: Inputs) -> Distribution:
         dist = self._raw_distribution(x)
         if self.monotone_ is not None:
             dist = Recalibrated(dist, self.monotone_)
@@ -261,16 +291,17 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         return Clipped(dist, -np.inf if low is None else low, np.inf if high is None else high)
 
     @torch.no_grad()
-    def _raw_distribution(self, x: Array) -> Distribution:
+    def _raw_distribution(self, x: Inputs) -> Distribution:
         """What the network says, in target units, before recalibration and bounds."""
         device = next(self.module_.parameters()).device
         dtype = torch.float32 if device.type == "mps" else torch.float64
         module = copy.deepcopy(self.module_).to(dtype)
-        scaled = torch.as_tensor(self.input_scaler_.transform(x))
-        parts = [
-            self._answer(self._forward(module, chunk.to(device, dtype)))
-            for chunk in scaled.split(max(1, _PREDICT_ROWS // self._n_answers()))
-        ]
+        size = max(1, _PREDICT_ROWS // (self._n_answers() * (self.n_steps_ or 1)))
+        parts = []
+        for start in range(0, len(x), size):
+            chunk = self.input_scaler_.transform(np.asarray(x[start : start + size]))
+            rows = torch.as_tensor(chunk).to(device, dtype)
+            parts.append(self._answer(self._forward(module, rows)))
         scaler = self.target_scaler_
         return concatenate(parts).affine(float(scaler.loc), float(scaler.scale))
 

@@ -4,6 +4,7 @@ from calibrant.networks.distribution_network import DistributionNetwork, build_n
 from calibrant.networks.heads import GaussianHead, Head, MixtureHead, PointHead, to_numpy
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
+from calibrant.networks.recurrent import Recurrent
 
 __all__ = [
     "MLP",
@@ -13,6 +14,7 @@ __all__ = [
     "MemberNetworks",
     "MixtureHead",
     "PointHead",
+    "Recurrent",
     "build_network",
     "to_numpy",
 ]

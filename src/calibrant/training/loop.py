@@ -49,14 +49,14 @@ def run_stage(
         list(network.parameters()) if stage.updates == "all" else network.head_parameters()
     )
     optimiser = Adam(
-        parameters, lr=stage.lr, weight_decay=stage.weight_decay, fused=_can_fuse(train.x.device)
+        parameters, lr=stage.lr, weight_decay=stage.weight_decay, fused=_can_fuse(train.y.device)
     )
     first = validation_score(stage, network, validation)
     best = BestWeights(network, first, stage.patience)
     records = [_record(stage, 0, None, first)]
     orders = generators[:1] if stage.together else generators
     progress.start(stage)
-    with threads_for(stage.batch_size):
+    with threads_for(stage.batch_size * train.steps):
         for epoch in range(1, stage.epochs + 1):
             loss = run_epoch(stage, network, train, orders, optimiser)
             score = validation_score(stage, network, validation)
@@ -124,7 +124,11 @@ def batches(n_rows: int, batch_size: int, orders: Sequence[torch.Generator]) -> 
 def validation_score(stage: Stage, network: MemberNetworks, rows: Rows) -> Tensor:
     """Scores of the validation rows as each member predicts them now, on the CPU."""
     network.eval()
-    return stage.score(network, rows).double().cpu()
+    scores = [
+        stage.score(network, part).double().cpu() * (len(part.y) / len(rows.y))
+        for part in rows.parts()
+    ]
+    return torch.stack(scores).sum(dim=0)
 
 
 def _record(stage: Stage, epoch: int, loss: float | None, score: Tensor) -> Record:

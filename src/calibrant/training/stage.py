@@ -25,7 +25,8 @@ class Stage:
     loss : callable
         Loss of a batch for each member, (M,), with gradient.
     score : callable
-        Score of the validation rows for each member, (M,); its lowest epoch is kept.
+        Score of the validation rows for each member, (M,); its lowest epoch is kept. A mean
+        over rows: many windows are scored in parts.
     epochs, batch_size, lr, weight_decay, patience
         Budget of Adam; a member stops after `patience` epochs without a better score.
     updates : {"all", "head"}
