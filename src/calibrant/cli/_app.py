@@ -12,9 +12,11 @@ import typer
 from typer.core import TyperGroup
 
 from calibrant.cli._output import report_error
+from calibrant.cli.backtest import backtest
 from calibrant.cli.demo import demo
 from calibrant.cli.evaluate import evaluate
 from calibrant.cli.fit import fit
+from calibrant.cli.forecast import forecast
 from calibrant.cli.predict import predict
 from calibrant.errors import CalibrantError
 
@@ -68,5 +70,5 @@ def _describe(
     """Calibrated probabilistic regression: intervals that cover what they promise."""
 
 
-for _command in (fit, predict, evaluate, demo):
+for _command in (fit, predict, evaluate, forecast, backtest, demo):
     app.command()(_command)

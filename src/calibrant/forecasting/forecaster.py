@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self
@@ -357,6 +359,26 @@ class Forecaster(BaseEstimator):
             raise DataError(f"X has missing values of {names} among the next {reach} time stamps.")
         return x
 
+    # ---- save and load ----------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model, the rows it has seen and its recalibration to a folder, no pickle.
+
+        The folder holds the estimator of every step as a folder of its own. It appears whole or
+        not at all; ``overwrite=True`` replaces an older model.
+        """
+        from calibrant.forecasting._saving import save_forecaster
+
+        self._check_fitted()
+        save_forecaster(self, path, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Load a model that `save` wrote; it predicts and updates as the saved one would."""
+        from calibrant.forecasting._saving import load_forecaster
+
+        return load_forecaster(cls, path)
+
     # ---- checks -----------------------------------------------------------------------------
 
     def _estimator(self) -> Any:
@@ -366,10 +388,9 @@ class Forecaster(BaseEstimator):
     def _recalibrator(self) -> AdaptiveRecalibrator | None:
         if self.recalibrate is None:
             return None
-        if self.recalibrate == "adaptive":
+        if isinstance(self.recalibrate, str):
             return AdaptiveRecalibrator()
-        copied: AdaptiveRecalibrator = clone(self.recalibrate)
-        return copied
+        return copy.deepcopy(self.recalibrate)
 
     def _steps(self, fh: Any) -> list[int]:
         if fh is None:
