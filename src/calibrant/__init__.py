@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from calibrant.metrics import calibration_test as calibration_test
     from calibrant.metrics import evaluate as evaluate
     from calibrant.metrics import noise_floor as noise_floor
+    from calibrant.recalibration import AdaptiveRecalibrator as AdaptiveRecalibrator
     from calibrant.recalibration import ConformalRecalibrator as ConformalRecalibrator
     from calibrant.recalibration import IsotonicRecalibrator as IsotonicRecalibrator
 
@@ -47,7 +48,11 @@ _ROOMS = {
     "forecasting": ("Forecaster", "backtest"),
     "losses": ("DistributionMatchingLoss",),
     "metrics": ("calibration_test", "evaluate", "noise_floor"),
-    "recalibration": ("ConformalRecalibrator", "IsotonicRecalibrator"),
+    "recalibration": (
+        "AdaptiveRecalibrator",
+        "ConformalRecalibrator",
+        "IsotonicRecalibrator",
+    ),
 }
 _HOME = {name: f"calibrant.{room}" for room, names in _ROOMS.items() for name in names}
 

@@ -14,6 +14,7 @@ from calibrant.distributions.normal import Normal
 from calibrant.distributions.predictor import DistributionPredictor
 from calibrant.distributions.recalibrated import Recalibrated
 from calibrant.distributions.stacked import Stacked, concatenate
+from calibrant.distributions.warped import Warped
 
 __all__ = [
     "Affine",
@@ -26,5 +27,6 @@ __all__ = [
     "Normal",
     "Recalibrated",
     "Stacked",
+    "Warped",
     "concatenate",
 ]

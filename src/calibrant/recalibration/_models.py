@@ -39,7 +39,7 @@ def check_model(model: Any, *, fitted: bool) -> None:
 def check_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Array, Array]:
     """Return inputs that rows can be taken from, targets (n,) and weights (n,)."""
     table = X if hasattr(X, "shape") else np.asarray(X)
-    target = _numbers(y, "y")
+    target = finite_numbers(y, "y")
     if table.shape[:1] != target.shape:
         raise DataError(
             f"X and y must have as many rows, got {table.shape[0] if table.shape else 'no'} rows "
@@ -47,7 +47,7 @@ def check_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Ar
         )
     if sample_weight is None:
         return table, target, np.ones(len(target))
-    weight = _numbers(sample_weight, "sample_weight")
+    weight = finite_numbers(sample_weight, "sample_weight")
     if len(weight) != len(target):
         raise DataError(f"Expected {len(target)} sample weights, got {len(weight)}.")
     if np.any(weight < 0):
@@ -75,7 +75,7 @@ def predicted(model: Any, X: Any) -> Prediction:
             f"calibrant.distributions, such as Normal(mean, stddev), got {type(said).__name__}."
         )
     points: Prediction = (
-        said if isinstance(said, Distribution) else _numbers(said, "The model's predictions")
+        said if isinstance(said, Distribution) else finite_numbers(said, "The model's predictions")
     )
     if len(points) != (n_rows := X.shape[0] if hasattr(X, "shape") else len(X)):
         raise DataError(f"The model predicts {len(points)} values for {n_rows} rows.")
@@ -158,7 +158,7 @@ def _joined(parts: list[Prediction]) -> Prediction:
     return concatenate(distributions) if distributions else np.concatenate(cast(list[Array], parts))
 
 
-def _numbers(values: Any, name: str) -> Array:
+def finite_numbers(values: Any, name: str) -> Array:
     """One finite number a row, (n,); a column (n, 1) is flattened."""
     local = values.detach().cpu() if hasattr(values, "detach") else values
     try:
