@@ -180,7 +180,9 @@ def check_level(coverage: float) -> float:
 def check_figure(path: Path, *, force: bool) -> None:
     """Complain before the work if the figure can't be written afterwards."""
     if path.suffix.lower() not in _FIGURES:
-        raise ParameterError(f"{path} must end in {', '.join(_FIGURES)}: the suffix says the format.")
+        raise ParameterError(
+            f"{path} must end in {', '.join(_FIGURES)}: the suffix says the format."
+        )
     if not path.absolute().parent.is_dir():
         raise MissingFileError(f"There is no folder {path.parent} to write {path.name} into.")
     if path.exists() and not force:

@@ -147,7 +147,9 @@ def _start(text: str) -> int | str:
 def _records(scores: Any) -> list[dict[str, Any]]:
     table = scores.reset_index()
     table[table.columns[0]] = table[table.columns[0]].astype(str)
-    records: list[dict[str, Any]] = table.astype(object).where(table.notna(), None).to_dict("records")
+    records: list[dict[str, Any]] = (
+        table.astype(object).where(table.notna(), None).to_dict("records")
+    )
     return records
 
 
