@@ -103,7 +103,9 @@ def main() -> None:
     x_hand = torch.tensor(np.asarray(windows), dtype=torch.float32)
     y_hand = torch.tensor(y, dtype=torch.float32)
     threads = torch.get_num_threads()
-    print(f"one epoch, {len(y):,} windows of {STEPS} x {COLUMNS}, {date.today()}, {threads} threads")
+    print(
+        f"one epoch, {len(y):,} windows of {STEPS} x {COLUMNS}, {date.today()}, {threads} threads"
+    )
     print(f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}")
     print(f"\n{'batch':>6}{'calibrant':>12}{'by hand':>10}{'ratio':>8}   seconds, medians")
     for batch_size in (256, 1024):

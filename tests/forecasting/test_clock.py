@@ -83,5 +83,5 @@ def test_stamps_of_another_kind_are_refused() -> None:
 
 def test_a_stamp_off_the_monthly_grid_is_refused() -> None:
     clock = infer(pd.date_range("2023-01-01", periods=12, freq="MS"))
-    with pytest.raises(DataError, match="2024-01-15.* is off the grid"):
+    with pytest.raises(DataError, match=r"2024-01-15.* is off the grid"):
         clock.ticks(pd.DatetimeIndex(["2024-01-15"]))

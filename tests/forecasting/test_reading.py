@@ -9,10 +9,10 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
+from tests.forecasting.conftest import hourly, wave
 
 from calibrant.errors import DataError
 from calibrant.forecasting._reading import Rows, read_rows
-from tests.forecasting.conftest import hourly, wave
 
 
 def read(y: Any, X: Any = None, **roles: Any) -> Rows:

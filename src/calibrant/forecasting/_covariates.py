@@ -74,8 +74,8 @@ class Covariates:
 
     def encode(self, frame: pd.DataFrame | None, n: int) -> Array:
         """Encoded covariates of n rows, (n, c)."""
-        if not self.names:
-            return np.zeros((n, 0))
+        if not self.names or not n:
+            return np.zeros((n, self.width(self.names)))
         if frame is None:
             raise DataError(
                 f"The model was fitted with the covariates {', '.join(self.names)}: pass X."

@@ -64,10 +64,10 @@ def backtest(
     Examples
     --------
     >>> import numpy as np
-    >>> from calibrant import Forecaster, MMDRegressor, backtest
+    >>> from calibrant import Forecaster, HeteroscedasticRegressor, backtest
     >>> t = np.arange(500)
     >>> y = np.sin(t / 5) + 0.1 * np.random.default_rng(0).normal(size=500)
-    >>> small = MMDRegressor(network="mlp", hidden=(16,), epochs=5)
+    >>> small = HeteroscedasticRegressor(hidden=(16,), epochs=5)
     >>> result = backtest(Forecaster(small, random_state=0), y, start=400)
     >>> len(result.dist), result.y_true.shape
     (100, (100,))

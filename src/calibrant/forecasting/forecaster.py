@@ -89,10 +89,10 @@ class Forecaster(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from calibrant import Forecaster, MMDRegressor
+    >>> from calibrant import Forecaster, HeteroscedasticRegressor
     >>> t = np.arange(400)
     >>> y = np.sin(t / 5) + 0.1 * np.random.default_rng(0).normal(size=400)
-    >>> small = MMDRegressor(network="mlp", hidden=(16,), epochs=5)
+    >>> small = HeteroscedasticRegressor(hidden=(16,), epochs=5)
     >>> model = Forecaster(small, horizon=2, random_state=0).fit(y[:390])
     >>> model.predict_interval(fh=[1, 2], coverage=0.9).shape
     (2, 2)
