@@ -206,15 +206,22 @@ def _up_to_last_target(frame: pd.DataFrame, roles: Roles) -> Any:
 
 
 def _stamps(column: pd.Series[Any], path: Path) -> Any:
+    import warnings
+
     import pandas as pd
 
     if pd.api.types.is_integer_dtype(column.dtype):
         return column
     try:
-        stamps = pd.to_datetime(column)
-    except (TypeError, ValueError) as error:
+        with warnings.catch_warnings():
+            # Pandas warns where it would guess a format for each row: 3/4 may then be March or
+            # April in one and the same file.
+            warnings.simplefilter("error", UserWarning)
+            stamps = pd.to_datetime(column)
+    except (TypeError, ValueError, UserWarning) as error:
         raise DataError(
-            f"Column {column.name!r} of {path} must hold dates or whole numbers: {error}"
+            f"Column {column.name!r} of {path} must hold whole numbers, or dates of one format "
+            f"such as 2024-01-31 12:00: {error}"
         ) from error
     if stamps.isna().any():
         raise DataError(

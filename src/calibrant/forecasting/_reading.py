@@ -223,10 +223,8 @@ def _in_order(ids: NDArray[Any] | None, stamps: pd.Index[Any]) -> tuple[NDArray[
     codes = np.zeros(len(stamps), np.intp) if ids is None else pd.factorize(ids, sort=True)[0]
     keys = stamps.asi8 if hasattr(stamps, "asi8") else stamps.to_numpy()
     order = np.lexsort((np.arange(len(keys)), keys, codes))
-    unsorted = 0
-    for code in np.unique(codes):
-        own = keys[codes == code]
-        unsorted += int(np.sum(own < np.maximum.accumulate(own))) if len(own) else 0
+    latest = pd.Series(keys).groupby(codes).cummax().to_numpy()
+    unsorted = int(np.sum(keys < latest))
     same = (np.diff(keys[order]) == 0) & (np.diff(codes[order]) == 0)
     kept = np.append(~same, True) if len(order) else np.zeros(0, bool)
     return order[kept], unsorted, int(same.sum())
