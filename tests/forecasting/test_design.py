@@ -11,7 +11,7 @@ from calibrant.errors import ParameterError
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._covariates import Covariates
 from calibrant.forecasting._design import Design
-from calibrant.forecasting._reading import read_rows
+from calibrant.forecasting._rows import read_rows
 from calibrant.forecasting._split import blocked_split
 from calibrant.forecasting._table import SeriesTable
 

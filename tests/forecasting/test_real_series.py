@@ -12,7 +12,7 @@ import pytest
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._covariates import Covariates
 from calibrant.forecasting._design import Design
-from calibrant.forecasting._reading import read_rows
+from calibrant.forecasting._rows import read_rows
 from calibrant.forecasting._table import SeriesTable
 
 FOLDER = os.environ.get("CALIBRANT_DATA")

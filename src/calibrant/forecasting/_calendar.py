@@ -11,7 +11,7 @@ import pandas as pd
 
 from calibrant.errors import DataError, ParameterError
 from calibrant.forecasting._clock import DAY, Clock, Ticks
-from calibrant.forecasting._reading import Array
+from calibrant.forecasting._rows import Array
 
 # Length of each cycle in days.
 CYCLES = {"hour": 1.0, "weekday": 7.0, "season": 365.25}

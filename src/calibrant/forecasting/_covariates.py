@@ -11,7 +11,7 @@ import pandas as pd
 
 from calibrant.errors import DataError, ParameterError
 from calibrant.estimators._table import TableEncoder
-from calibrant.forecasting._reading import Array
+from calibrant.forecasting._rows import Array
 from calibrant.forecasting._table import SeriesTable
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from calibrant.estimators import Windows
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._covariates import Covariates
-from calibrant.forecasting._reading import Array
+from calibrant.forecasting._rows import Array
 from calibrant.forecasting._table import Index, SeriesTable
 
 _MOST_FLAGS = 50  # series that get a flag column each; of more, static covariates tell them apart

@@ -9,7 +9,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from calibrant.distributions import Distribution
-from calibrant.forecasting._reading import Array
+from calibrant.forecasting._rows import Array
 
 _LEAST_ORIGINS = 10  # fewer say nothing about dependence
 

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Literal
 
-from calibrant.errors import DataError, DataWarning
+from calibrant.errors import DataError, DataWarning, ParameterError
 
 Repair = Literal["report", "error"]
 
@@ -76,6 +76,8 @@ class SeriesReport:
 
     def tell(self, repair: Repair) -> None:
         """Warn of every finding or, with ``repair="error"``, refuse the series."""
+        if repair not in ("report", "error"):
+            raise ParameterError(f'repair must be "report" or "error", got {repair!r}.')
         if self.notes and repair == "error":
             raise DataError(
                 f"The series needs repair, and repair='error' forbids it: {' '.join(self.notes)}"

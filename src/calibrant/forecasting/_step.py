@@ -11,7 +11,7 @@ from calibrant.distributions import Distribution
 from calibrant.errors import DataError
 from calibrant.forecasting._clock import Ticks
 from calibrant.forecasting._design import Design
-from calibrant.forecasting._reading import Array
+from calibrant.forecasting._rows import Array
 from calibrant.forecasting._split import blocked_split
 from calibrant.forecasting._table import Index, SeriesTable
 from calibrant.metrics import pit

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from calibrant.errors import DataError
 from calibrant.forecasting._clock import Clock, Ticks
-from calibrant.forecasting._reading import Array, Rows
+from calibrant.forecasting._report import SeriesReport
+from calibrant.forecasting._rows import Array, Rows
 
 Index = NDArray[np.intp]
 
@@ -131,6 +132,14 @@ class SeriesTable:
         steps = np.diff(self.tick)[np.diff(self.code) == 0]
         gaps: Ticks = steps[steps != self.clock.step]
         return gaps
+
+    def with_gaps(self, report: SeriesReport, since: int = 0) -> SeriesReport:
+        """Add the gaps to a report, but for the number that was told before."""
+        gaps = self.gaps()
+        if len(gaps) <= since:
+            return report
+        longest = self.clock.span(int(gaps.max()))
+        return replace(report, gaps=len(gaps) - since, longest_gap=longest)
 
     def index(self, code: Index, tick: Ticks) -> pd.Index[Any]:
         """Stamps, or series and stamps for a panel."""

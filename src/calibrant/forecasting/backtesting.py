@@ -15,7 +15,7 @@ from sklearn.base import clone
 from calibrant.distributions import Distribution, concatenate
 from calibrant.errors import DataError, ParameterError
 from calibrant.forecasting._backtest import Backtest, Forecasts
-from calibrant.forecasting._reading import Rows, read_rows
+from calibrant.forecasting._rows import Rows, read_rows
 from calibrant.forecasting._step import StepModel, Stream
 from calibrant.forecasting.forecaster import Forecaster
 
@@ -50,8 +50,9 @@ def backtest(
         First time to be forecast: its position among the time stamps in order (negative: from
         the end), or the stamp itself.
     policy : {"update", "refit", "static"}, default "update"
-        The recalibration learns from every outcome; it does and all weights are trained again
-        `every` so often; or the model stays as it was fitted.
+        "update": the recalibration learns from every outcome. "refit": it does, and all weights
+        are trained again every so often. "static": the model stays as it was fitted, its
+        recalibration included; ``recalibrate=None`` shows the estimator alone.
     every : int, optional
         Time stamps between two trainings of "refit"; a tenth of the test by default.
     verbose : bool, default False

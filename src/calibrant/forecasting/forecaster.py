@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,8 +20,8 @@ from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._covariates import Covariates
 from calibrant.forecasting._design import Design
 from calibrant.forecasting._paths import joint_sample, step_correlation
-from calibrant.forecasting._reading import Array, Rows, check_repair, read_inputs, read_rows
 from calibrant.forecasting._report import Repair, SeriesReport
+from calibrant.forecasting._rows import Array, Rows, read_inputs, read_rows
 from calibrant.forecasting._step import StepModel, Stream, common_pits
 from calibrant.forecasting._table import SeriesTable
 from calibrant.recalibration import AdaptiveRecalibrator
@@ -81,7 +80,8 @@ class Forecaster(BaseEstimator):
     -----
     Series come as pandas with dates, periods or whole numbers as index, as polars frames with one
     column of dates, or as arrays, whose rows count as equally spaced. Several series come as a
-    frame with an `id` column or with an index of series and time.
+    frame with an `id` column or with an index of series and time; they share the networks and
+    the recalibration of each step, and up to 50 series get a flag column each.
 
     Nothing leaks: scaling, training and recalibration see windows whose targets were fitted on,
     and no window crosses a gap or the border of a series.
@@ -203,7 +203,7 @@ class Forecaster(BaseEstimator):
             )
         table = SeriesTable.begin(rows, covariates.encode(rows.inputs, len(rows)))
         covariates.check_static(table)
-        report = _with_gaps(rows.report, table)
+        report = table.with_gaps(rows.report)
         report.tell(self.repair)
         calendar = Calendar.choose(self.calendar, self.holidays, table.clock, table.tick)
         self.report_, self.covariates_, self.series_ = report, covariates, table
@@ -238,7 +238,7 @@ class Forecaster(BaseEstimator):
 
     def _tell_of_gaps(self, *, since: int) -> None:
         """Tell of the gaps in the series but for the number that was told before."""
-        _with_gaps(SeriesReport(0, 0), self.series_, since).tell(self.repair)
+        self.series_.with_gaps(SeriesReport(0, 0), since).tell(self.repair)
 
     def _advance(self, rows: Rows) -> list[Stream]:
         """Append rows and forecast every target among them, step by step, from the past."""
@@ -418,19 +418,9 @@ class Forecaster(BaseEstimator):
                 'recalibrate must be "adaptive", None or an AdaptiveRecalibrator, got '
                 f"{self.recalibrate!r}."
             )
-        check_repair(self.repair)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "steps_"):
             raise errors.NotFittedError(
                 "This Forecaster instance is not fitted yet. Call fit(y) first."
             )
-
-
-def _with_gaps(report: SeriesReport, table: SeriesTable, before: int = 0) -> SeriesReport:
-    """Add the gaps of a table to a report, but for the number that was told before."""
-    gaps = table.gaps()
-    if len(gaps) <= before:
-        return report
-    longest = table.clock.span(int(gaps.max()))
-    return replace(report, gaps=len(gaps) - before, longest_gap=longest)

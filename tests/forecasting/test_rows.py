@@ -12,7 +12,7 @@ import torch
 from tests.forecasting.conftest import hourly, wave
 
 from calibrant.errors import DataError
-from calibrant.forecasting._reading import Rows, read_rows
+from calibrant.forecasting._rows import Rows, read_rows
 
 
 def read(y: Any, X: Any = None, **roles: Any) -> Rows:
@@ -96,6 +96,11 @@ def test_panels_come_by_column_or_by_index() -> None:
         (pd.DataFrame({"y": [1.0]}), {"time": "t"}, "no column 't'"),
         (pd.DataFrame({"y": [1.0], "k": ["a"]}), {"id": "k"}, "no time stamps"),
         (pd.Series([1.0, 2.0], pd.DatetimeIndex(["2024-01-01", None])), {}, "no time stamp"),
+        (
+            pd.DataFrame({"y": [1.0, 2.0], "k": ["a", None], "t": [1, 2]}),
+            {"id": "k", "time": "t"},
+            "1 rows of y do not say which series",
+        ),
     ],
 )
 def test_bad_series(y: Any, roles: dict[str, str], message: str) -> None:
