@@ -14,6 +14,7 @@ import platform
 import statistics
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -21,10 +22,11 @@ import torch
 from torch import Tensor, nn
 
 from calibrant.estimators import HeteroscedasticRegressor, Windows
-from calibrant.training import Silent
-from calibrant.training.stage import Stage
+from calibrant.networks import MemberNetworks
+from calibrant.training import Rows, Stage
 
 STEPS, COLUMNS = 5, 6
+Times = list[tuple[float, float]]  # seconds of an epoch: ours, by hand
 
 
 def make_data(n: int) -> tuple[Windows, np.ndarray]:
@@ -71,33 +73,38 @@ def by_hand(x: Tensor, y: Tensor, batch_size: int) -> Iterator[float]:
         yield time.perf_counter() - start
 
 
-class Clock(Silent):
-    """Told about every epoch: takes its time, then lets the other side have its turn."""
+class Alternating(HeteroscedasticRegressor):
+    """Ours, timed after every epoch; then the other side has its turn."""
 
-    def __init__(self, other: Iterator[float], threads: int) -> None:
-        self.ours: list[float] = []
-        self.theirs: list[float] = []
-        self._other, self._threads = other, threads
+    def race(self, other: Iterator[float], windows: Windows, y: np.ndarray) -> Times:
+        self._times, self._other, self._threads = [], other, torch.get_num_threads()
+        self.fit(windows, y)
+        return self._times[1:]  # the first scoring comes before any epoch
 
-    def start(self, stage: Stage) -> None:
+    def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
+        (stage,) = super()._stages(train, generator)
+
+        def score(network: MemberNetworks, rows: Rows) -> Tensor:
+            result = stage.score(network, rows)
+            ours = time.perf_counter() - self._began
+            chosen = torch.get_num_threads()
+            torch.set_num_threads(self._threads)
+            with torch.enable_grad():
+                self._times.append((ours, next(self._other)))
+            torch.set_num_threads(chosen)
+            self._began = time.perf_counter()
+            return result
+
         self._began = time.perf_counter()
-
-    def advance(self, stage: Stage, epoch: int, score: float, best: float) -> None:
-        self.ours.append(time.perf_counter() - self._began)
-        chosen = torch.get_num_threads()
-        torch.set_num_threads(self._threads)
-        self.theirs.append(next(self._other))
-        torch.set_num_threads(chosen)
-        self._began = time.perf_counter()
+        return [replace(stage, score=score)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=48_199)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--quick", action="store_true", help="4,000 windows, seconds in all")
     options = parser.parse_args()
-    import calibrant.estimators._base as base
 
     windows, y = make_data(4_000 if options.quick else options.rows)
     x_hand = torch.tensor(np.asarray(windows), dtype=torch.float32)
@@ -109,17 +116,16 @@ def main() -> None:
     print(f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}")
     print(f"\n{'batch':>6}{'calibrant':>12}{'by hand':>10}{'ratio':>8}   seconds, medians")
     for batch_size in (256, 1024):
-        clock = Clock(by_hand(x_hand, y_hand, batch_size), threads)
-        base.open_progress = lambda verbose, clock=clock: clock  # type: ignore[assignment]
-        HeteroscedasticRegressor(
+        model = Alternating(
             network="lstm",
             epochs=options.rounds + 1,
             batch_size=batch_size,
             random_state=0,
             device="cpu",
-        ).fit(windows, y)
-        ours, theirs = (statistics.median(each[1:]) for each in (clock.ours, clock.theirs))
-        ratio = statistics.median(a / b for a, b in zip(clock.ours, clock.theirs, strict=True))
+        )
+        times = model.race(by_hand(x_hand, y_hand, batch_size), windows, y)[1:]  # one warms up
+        ours, theirs = (statistics.median(each) for each in zip(*times, strict=True))
+        ratio = statistics.median(a / b for a, b in times)
         print(f"{batch_size:>6}{ours:>12.2f}{theirs:>10.2f}{ratio:>8.2f}")
 
 

@@ -50,10 +50,8 @@ class Windows:
     def of_array(cls, array: NDArray[Any]) -> Windows:
         """Windows of an array (n, steps, d): its rows one under another are the series."""
         n, steps, d = array.shape
-        if steps < 1 or d < 1:
-            raise DataError(
-                f"Found array with 0 feature(s) (shape={array.shape}) in (n, steps, d)."
-            )
+        if 0 in array.shape:
+            raise DataError(f"Found array with 0 sample(s), steps or features: {array.shape}.")
         return cls(array.reshape(n * steps, d), np.arange(1, n + 1) * steps - 1, steps)
 
     @property

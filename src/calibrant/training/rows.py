@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 _STEPS_AT_ONCE = 1 << 16  # steps of windows that are scored together: bounds memory
@@ -30,8 +29,9 @@ class SeriesWindows:
 
     def __getitem__(self, index: Tensor | slice) -> Tensor:
         """Windows of an index (...), (..., length, d)."""
-        back = torch.arange(1 - self.length, 1, device=self.ends.device)
-        return self.series[self.ends[index][..., None] + back]
+        # All windows of the series, (T - length + 1, length, d): a view, not a copy.
+        windows = self.series.unfold(0, self.length, 1).transpose(1, 2)
+        return windows[self.ends[index] - (self.length - 1)]
 
 
 class Rows(NamedTuple):
