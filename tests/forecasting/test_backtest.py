@@ -139,6 +139,19 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
         backtest(forecaster(), hourly(130), **options)
 
 
+def test_a_gap_that_repair_forbids_is_found_before_the_test() -> None:
+    y = hourly(130).drop(hourly(130).index[120])
+    with pytest.raises(CalibrantError, match="1 gap in time"):
+        backtest(forecaster(repair="error"), y, start=100)
+
+
+def test_progress_is_shown_on_request(capfd: pytest.CaptureFixture[str]) -> None:
+    backtest(forecaster(), wave(130), start=100, policy="refit", every=15, verbose=True)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "Back-test" in err
+
+
 def test_an_array_has_positions_only() -> None:
     with pytest.raises(CalibrantError, match="must be a position"):
         backtest(forecaster(), wave(130), start="2024-01-01")

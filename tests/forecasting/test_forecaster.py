@@ -230,6 +230,15 @@ def test_a_gap_in_new_rows_is_told_and_breaks_the_window(dated: pd.Series[float]
     assert model.predict().shape == (2,)
 
 
+def test_a_refused_update_leaves_the_model_as_it_was(dated: pd.Series[float]) -> None:
+    model = forecaster(repair="error").fit(dated.iloc[:100])
+    before = model.predict_quantiles()
+    with pytest.raises(DataError, match="1 gap in time"):
+        model.update(dated.iloc[103:120])
+    np.testing.assert_array_equal(model.predict_quantiles(), before)
+    assert model.future_index()[0] == dated.index[100]
+
+
 def long_enough() -> NDArray[np.float64]:
     return wave(60)
 

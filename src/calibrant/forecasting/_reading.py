@@ -38,7 +38,7 @@ def read_table(data: Any, name: str, id: str | None, time: str | None) -> Given:
     if isinstance(data, pd.Series):
         return _from_index(data.to_frame(str(data.name or name)), name)
     if isinstance(data, pd.DataFrame):
-        return _from_frame(data, name, id, time)
+        return _from_frame(data.rename(columns=str), name, id, time)
     values = np.asarray(data)
     if values.ndim not in (1, 2):
         raise DataError(f"{name} must have one row a time step, got shape {values.shape}.")

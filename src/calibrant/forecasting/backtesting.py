@@ -87,7 +87,7 @@ def backtest(
     with _bar(verbose and len(blocks) > 1, len(blocks)) as advance:
         model._fit_rows(_between(rows, times, 0, first))
         model.fh_ = list(found)
-        seen_gaps = len(model.series_.gaps())
+        model._appended(_between(rows, times, first, len(times)), tell=True)
         for begin, stop in blocks:
             last = stop == len(times)
             # Forecasts of this block reach beyond it, and the next training must not know them.
@@ -95,7 +95,7 @@ def backtest(
             clock, reach = model.series_.clock, min(len(times), stop + model.horizon - 1)
             known = clock.ticks(times[[begin]])[0] - clock.step  # the first origin of the block
             until = np.inf if last else clock.ticks(times[[stop]])[0] - clock.step
-            streams = ahead._advance(_between(rows, times, begin, reach))
+            streams = ahead._advance(model._appended(_between(rows, times, begin, reach)))
             for step, stream in zip(ahead.steps_, streams, strict=True):
                 if stream.dist is not None:
                     dist = _recalibrated(step, stream, len(model.series_.ids), policy)
@@ -104,10 +104,9 @@ def backtest(
                         index = model.series_.index(stream.code[keep], stream.target[keep])
                         found[step.step].append(Forecasts(dist[keep], stream.y[keep], index))
             if not last:
-                model._append(_between(rows, times, begin, stop))
+                model.series_ = model._appended(_between(rows, times, begin, stop))
                 model.refit()
             advance()
-    model._tell_of_gaps(since=seen_gaps)
     return Backtest(_joined(found), model, policy, tested)
 
 

@@ -179,9 +179,7 @@ class Forecaster(BaseEstimator):
         self._check_fitted()
         rows = self._read_new(y, X)
         rows.report.tell(self.repair)
-        gaps = len(self.series_.gaps())
-        streams = self._advance(rows)
-        self._tell_of_gaps(since=gaps)
+        streams = self._advance(self._appended(rows, tell=True))
         for step, stream in zip(self.steps_, streams, strict=True):
             if step.recalibrator is not None and stream.dist is not None:
                 step.recalibrator.update(stream.dist, stream.y)
@@ -232,21 +230,22 @@ class Forecaster(BaseEstimator):
             start = int(self.series_.last_ticks()[0]) + clock.step
         return read_rows(y, X, id=self.id, time=self.time, start=start)
 
-    def _append(self, rows: Rows) -> None:
-        x = self.covariates_.encode(rows.inputs, len(rows))
-        self.series_ = self.series_.append(rows, x)
+    def _appended(self, rows: Rows, *, tell: bool = False) -> SeriesTable:
+        """Return the series with later rows; with `tell`, warn of the gaps that they bring."""
+        table = self.series_.append(rows, self.covariates_.encode(rows.inputs, len(rows)))
+        if tell:
+            known = len(self.series_.gaps())
+            table.with_gaps(SeriesReport(0, 0), since=known).tell(self.repair)
+        return table
 
-    def _tell_of_gaps(self, *, since: int) -> None:
-        """Tell of the gaps in the series but for the number that was told before."""
-        self.series_.with_gaps(SeriesReport(0, 0), since).tell(self.repair)
-
-    def _advance(self, rows: Rows) -> list[Stream]:
-        """Append rows and forecast every target among them, step by step, from the past."""
+    def _advance(self, table: SeriesTable) -> list[Stream]:
+        """Go on to a longer series; return what was forecast of each new row, step by step."""
         seen = self.series_.last_ticks()
-        self._append(rows)
-        needed = (self.window + self.horizon) * self.series_.clock.step
-        recent = self.series_.tail(seen - needed)  # enough to look back on from every new row
-        return [step.follow(recent, seen) for step in self.steps_]
+        needed = (self.window + self.horizon) * table.clock.step
+        recent = table.tail(seen - needed)  # enough to look back on from every new row
+        streams = [step.follow(recent, seen) for step in self.steps_]
+        self.series_ = table
+        return streams
 
     # ---- predict ----------------------------------------------------------------------------
 
