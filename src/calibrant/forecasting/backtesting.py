@@ -17,6 +17,7 @@ from calibrant.errors import DataError, ParameterError
 from calibrant.forecasting._backtest import Backtest, Forecasts
 from calibrant.forecasting._rows import Rows, read_rows
 from calibrant.forecasting._step import StepModel, Stream
+from calibrant.forecasting._table import SeriesTable
 from calibrant.forecasting.forecaster import Forecaster
 
 Policy = Literal["update", "refit", "static"]
@@ -93,21 +94,28 @@ def backtest(
             # Forecasts of this block reach beyond it, and the next training must not know them.
             ahead = model if last else copy.deepcopy(model)
             clock, reach = model.series_.clock, min(len(times), stop + model.horizon - 1)
-            known = clock.ticks(times[[begin]])[0] - clock.step  # the first origin of the block
+            since = clock.ticks(times[[begin]])[0] - clock.step
             until = np.inf if last else clock.ticks(times[[stop]])[0] - clock.step
-            streams = ahead._advance(model._appended(_between(rows, times, begin, reach)))
-            for step, stream in zip(ahead.steps_, streams, strict=True):
-                if stream.dist is not None:
-                    dist = _recalibrated(step, stream, len(model.series_.ids), policy)
-                    keep = (stream.origin >= known) & (stream.origin < until)
-                    if keep.any():
-                        index = model.series_.index(stream.code[keep], stream.target[keep])
-                        found[step.step].append(Forecasts(dist[keep], stream.y[keep], index))
+            table = model._appended(_between(rows, times, begin, reach))
+            for step, part in _forecasts(ahead, table, since, until, policy):
+                found[step].append(part)
             if not last:
                 model.series_ = model._appended(_between(rows, times, begin, stop))
                 model.refit()
             advance()
     return Backtest(_joined(found), model, policy, tested)
+
+
+def _forecasts(
+    model: Forecaster, table: SeriesTable, since: float, until: float, policy: Policy
+) -> Iterator[tuple[int, Forecasts]]:
+    """Go on to a longer series; give the forecasts of origins in [since, until) by step."""
+    for step, stream in zip(model.steps_, model._advance(table), strict=True):
+        kept = (stream.origin >= since) & (stream.origin < until)
+        if stream.dist is not None and kept.any():
+            dist = _recalibrated(step, stream, len(table.ids), policy)[kept]
+            index = table.index(stream.code[kept], stream.target[kept])
+            yield step.step, Forecasts(dist, stream.y[kept], index)
 
 
 def _recalibrated(step: StepModel, stream: Stream, series: int, policy: Policy) -> Distribution:
