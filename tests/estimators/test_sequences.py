@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import tracemalloc
 from functools import partial
 from typing import Any
@@ -24,7 +25,7 @@ from calibrant import (
     MMDRegressor,
 )
 from calibrant.errors import CalibrantError, DataError, ParameterError
-from calibrant.estimators import Windows
+from calibrant.estimators import Windows, _windows
 
 STEPS = 4
 QUICK: dict[str, Any] = {"hidden": (8, 6), "epochs": 2, "random_state": 0, "device": "cpu"}
@@ -196,6 +197,10 @@ def test_scikit_learn_and_recalibration_take_rows_of_windows() -> None:
     assert cross_val_predict(model, windows, y, cv=3).shape == y.shape
     wrapped = IsotonicRecalibrator().cross_fit(model, windows, y, cv=2)
     assert len(wrapped.predict_dist(windows)) == len(y)
+
+
+def test_the_example_in_the_docstring_runs() -> None:
+    assert doctest.testmod(_windows).failed == 0
 
 
 def test_windows() -> None:

@@ -6,7 +6,6 @@ import copy
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -26,6 +25,7 @@ from calibrant.distributions import (
     concatenate,
 )
 from calibrant.errors import ParameterError
+from calibrant.estimators._rows import scaled_rows
 from calibrant.estimators._saving import load_estimator, save_estimator
 from calibrant.estimators._scaling import Scaler, Scaling, fit_scaler, fit_target_scaler
 from calibrant.estimators._splits import inner_split
@@ -42,7 +42,6 @@ from calibrant.training import (
     Objective,
     Record,
     Rows,
-    SeriesWindows,
     Stage,
     open_progress,
     resolve_device,
@@ -206,12 +205,10 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
 
     def _train(self, train: Sample, valid: Sample, seed: int) -> None:
         device = resolve_device(self.device)
-        values, weights = (
-            train.x.seen_rows(train.weight)
-            if isinstance(train.x, Windows)
-            else (train.x, train.weight)
-        )
-        self.input_scaler_ = fit_scaler(values, weights, self.scaling)
+        x, weight = train.x, train.weight
+        if isinstance(x, Windows):
+            x, weight = x.seen_rows(weight)
+        self.input_scaler_ = fit_scaler(x, weight, self.scaling)
         self.target_scaler_ = fit_target_scaler(train.y, train.weight, self.scaling)
         # Everything random follows the seed, and torch's global generator stays as it is.
         seeds = _member_seeds(seed, self._n_members())
@@ -220,7 +217,9 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         history: list[Record] = []
         with torch.random.fork_rng(devices=on_gpu), open_progress(self.verbose) as progress:
             network = self._build(train.x.shape[-1], seeds).to(device)
-            rows, held_out = self._tensors([train, valid], device)
+            rows, held_out = scaled_rows(
+                [train, valid], self.input_scaler_, self.target_scaler_, device
+            )
             self._initialise(network, rows)
             for stage in self._stages(rows, generators[0]):
                 history += run_stage(stage, network, rows, held_out, generators, progress)
@@ -243,27 +242,6 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     def _initialise(self, network: MemberNetworks, rows: Rows) -> None:
         """Start at the mean of the scaled target: 0, or somewhere in [0, 1]."""
         network.by_name()["output.bias"][:] = network.head.initial_bias(*rows.target_moments())
-
-    def _tensors(self, samples: Sequence[Sample], device: torch.device) -> list[Rows]:
-        tensor = partial(torch.as_tensor, dtype=torch.float32, device=device)
-        scaled: dict[int, torch.Tensor] = {}  # a series that samples share is scaled once
-
-        def inputs(x: Inputs) -> torch.Tensor | SeriesWindows:
-            if not isinstance(x, Windows):
-                return tensor(self.input_scaler_.transform(x))
-            if id(x.series) not in scaled:
-                scaled[id(x.series)] = tensor(self.input_scaler_.transform(x.series))
-            ends = torch.as_tensor(x.ends, device=device)
-            return SeriesWindows(scaled[id(x.series)], ends, x.length)
-
-        return [
-            Rows(
-                inputs(sample.x),
-                tensor(self.target_scaler_.transform(sample.y)),
-                tensor(sample.weight / sample.weight.mean()),
-            )
-            for sample in samples
-        ]
 
     def _batch_size(self, n_rows: int) -> int:
         if self.batch_size == "auto":
