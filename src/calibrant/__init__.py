@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from calibrant.estimators import MMDRegressor as MMDRegressor
     from calibrant.estimators import Windows as Windows
     from calibrant.estimators import load_model as load_model
+    from calibrant.forecasting import Forecaster as Forecaster
+    from calibrant.forecasting import backtest as backtest
     from calibrant.losses import DistributionMatchingLoss as DistributionMatchingLoss
     from calibrant.metrics import calibration_test as calibration_test
     from calibrant.metrics import evaluate as evaluate
@@ -45,6 +47,7 @@ _ROOMS = {
         "Windows",
         "load_model",
     ),
+    "forecasting": ("Forecaster", "backtest"),
     "losses": ("DistributionMatchingLoss",),
     "metrics": ("calibration_test", "evaluate", "noise_floor"),
     "recalibration": (

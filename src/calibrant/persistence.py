@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ def write_model(
     manifest: Mapping[str, Any],
     tensors: Mapping[str, NDArray[Any]],
     *,
+    parts: Mapping[str, Callable[[Path], None]] | None = None,
     overwrite: bool = False,
 ) -> None:
     """Write a model folder; after a crash the old folder is there, or none, never half of one.
@@ -43,6 +44,8 @@ def write_model(
     manifest : mapping
         JSON values only.
     tensors : mapping of name to array
+    parts : mapping of name to function, optional
+        Models inside this one: each function writes a model folder at the path it is given.
     overwrite : bool, default False
         Replace a folder that is already there.
     """
@@ -53,12 +56,16 @@ def write_model(
     # asarray, not ascontiguousarray: a scalar must come back as a scalar, not as (1,).
     blob = save({name: np.asarray(array, order="C") for name, array in tensors.items()})
     content = dict(manifest, format_version=FORMAT_VERSION, tensors_sha256=_sha256(blob))
-    content["manifest_sha256"] = _digest(content)
     work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.absolute().parent))
     try:
         fresh = work / "new"
         fresh.mkdir()
         _write_durably(fresh / _TENSORS, blob)
+        for name, write in (parts or {}).items():
+            write(fresh / name)
+        if parts:
+            content["parts_sha256"] = {name: _part_digest(fresh / name) for name in parts}
+        content["manifest_sha256"] = _digest(content)
         text = json.dumps(content, indent=2, sort_keys=True, allow_nan=False)
         _write_durably(fresh / _MANIFEST, text.encode() + b"\n")
         if target.exists():
@@ -111,6 +118,9 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
             f"{folder / _TENSORS} does not belong to its manifest: it is truncated, swapped or "
             f"was changed. {_ADVICE}"
         )
+    for name, digest in manifest.get("parts_sha256", {}).items():
+        if not (folder / name / _MANIFEST).is_file() or _part_digest(folder / name) != digest:
+            raise ModelFileError(f"{folder / name} is missing or was exchanged. {_ADVICE}")
     try:
         return manifest, load(blob)
     except SafetensorError as error:  # only a forger gets past the digest to here
@@ -144,6 +154,10 @@ def _sha256(blob: bytes) -> str:
 
 def _digest(manifest: Mapping[str, Any]) -> str:
     return _sha256(json.dumps(manifest, sort_keys=True, allow_nan=False).encode())
+
+
+def _part_digest(folder: Path) -> str:
+    return _sha256((folder / _MANIFEST).read_bytes())
 
 
 def _write_durably(path: Path, blob: bytes) -> None:

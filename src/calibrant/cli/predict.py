@@ -55,7 +55,7 @@ def predict(
     frame = read_table(data, text=categorical_columns(fitted))
     with Voice(quiet=quiet).hears_warnings():
         dist = fitted.predict_dist(model_inputs(fitted, frame, data))
-    table = _predictions(dist, shares, quantiles)
+    table = predictions(dist, shares, quantiles)
     if out is not None:
         write_table(table, out)
     if as_json:
@@ -73,7 +73,8 @@ def _levels(values: list[float], option: str) -> list[float]:
     return list(dict.fromkeys(values))
 
 
-def _predictions(dist: Distribution, shares: list[float], quantiles: list[float]) -> pd.DataFrame:
+def predictions(dist: Distribution, shares: list[float], quantiles: list[float]) -> pd.DataFrame:
+    """Table of means, spreads, intervals and quantiles of every row."""
     import pandas as pd
 
     columns = {"mean": dist.mean, "stddev": dist.stddev}

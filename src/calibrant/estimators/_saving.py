@@ -37,8 +37,8 @@ def save_estimator(
         parameters["random_state"] = None  # a generator has moved on since the fit
     manifest = {
         "class": type(model).__name__,
-        "library_version": _library_version(),
-        "parameters": _to_json(parameters),
+        "library_version": library_version(),
+        "parameters": to_json(parameters),
         "n_features": model.n_features_in_,
         "n_inputs": len(model.input_scaler_.loc),
         "n_steps": model.n_steps_,
@@ -46,7 +46,7 @@ def save_estimator(
         "target_name": model.target_name_,
         "n_held_out": model.n_held_out_,
         "encoder": None if model.encoder_ is None else model.encoder_.to_manifest(),
-        "history": _to_json(model.history_),
+        "history": to_json(model.history_),
     }
     tensors: dict[str, NDArray[Any]] = {
         f"network.{name}": value.cpu().numpy() for name, value in model.module_.by_name().items()
@@ -135,21 +135,21 @@ def _available(device: str) -> torch.device:
         return torch.device("cpu")
 
 
-def _library_version() -> str:
+def library_version() -> str:
     try:
         return version("calibrant")
     except PackageNotFoundError:
         return "unknown"
 
 
-def _to_json(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """Tuples as lists, NumPy numbers as numbers, and not-a-number as null."""
     if isinstance(value, dict):
-        return {str(key): _to_json(item) for key, item in value.items()}
+        return {str(key): to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_to_json(item) for item in value]
+        return [to_json(item) for item in value]
     if isinstance(value, np.ndarray | np.generic):
-        return _to_json(value.tolist())
+        return to_json(value.tolist())
     if isinstance(value, float) and not np.isfinite(value):
         return None
     if value is None or isinstance(value, str | int | float | bool):
