@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich import box
@@ -46,6 +46,14 @@ class Method(StrEnum):
     MCDropoutLikelihoodRegressor = "mc-nll"
 
 
+class Quality(StrEnum):
+    """How much work the method mmd does."""
+
+    fast = "fast"
+    default = "default"
+    best = "best"
+
+
 def fit(
     train: Annotated[
         Path,
@@ -61,6 +69,10 @@ def fit(
             metavar="NAME",
         ),
     ] = Method.MMDRegressor,
+    quality: Annotated[
+        Quality,
+        typer.Option(help="How much work mmd does: fast, default or best.", metavar="NAME"),
+    ] = Quality.default,
     validation: Annotated[
         Path | None,
         typer.Option(
@@ -116,6 +128,7 @@ def fit(
 
     model = _make_model(
         method,
+        quality.value,
         epochs,
         missing="impute",
         bounds=bounds,
@@ -172,14 +185,21 @@ def _bounds(lower: float | None, upper: float | None) -> tuple[float | None, flo
     return lower, upper
 
 
-def _make_model(method: Method, epochs: int | None, **parameters: Any) -> NetworkRegressor:
+def _make_model(
+    method: Method,
+    quality: Literal["fast", "default", "best"],
+    epochs: int | None,
+    **parameters: Any,
+) -> NetworkRegressor:
     from calibrant import estimators
 
     model: NetworkRegressor = getattr(estimators, method.name)(**parameters)
     if epochs is not None:
         model.epochs = epochs
-        if isinstance(model, estimators.MMDRegressor):
-            model.matching_epochs = min(epochs, model.matching_epochs)
+    if isinstance(model, estimators.MMDRegressor):
+        model.quality = quality
+        if epochs is not None:
+            model.at_most(epochs)
     return model
 
 

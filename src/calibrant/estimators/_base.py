@@ -28,7 +28,7 @@ from calibrant.errors import ParameterError
 from calibrant.estimators._rows import scaled_rows
 from calibrant.estimators._saving import load_estimator, save_estimator
 from calibrant.estimators._scaling import Scaler, Scaling, fit_scaler, fit_target_scaler
-from calibrant.estimators._splits import inner_split
+from calibrant.estimators._splits import Fold, inner_split
 from calibrant.estimators._table import TableEncoder, to_local
 from calibrant.estimators._validation import (
     Sample,
@@ -39,6 +39,7 @@ from calibrant.estimators._validation import (
 from calibrant.estimators._windows import Windows
 from calibrant.networks import GaussianHead, Head, MemberNetworks, build_network
 from calibrant.training import (
+    MemberRows,
     Objective,
     Record,
     Rows,
@@ -76,6 +77,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     patience: int = 20
     validation_fraction: float = 0.2
     dropout: float = 0.0
+    periodic: float | None = None
     scaling: Scaling = "standard"
     bounds: tuple[float | None, float | None] | None = None
     missing: Literal["error", "impute"] = "error"
@@ -121,7 +123,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             number=1,
             loss=loss,
             score=score,
-            epochs=self.epochs,
+            epochs=self._setting("epochs"),
             batch_size=self._batch_size(len(train.y)),
             lr=self.lr,
             weight_decay=self.weight_decay,
@@ -129,6 +131,10 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             together=together,
             pit=pit,
         )
+
+    def _setting(self, name: str) -> Any:
+        """Value of a parameter, where a subclass may know a default of its own."""
+        return getattr(self, name)
 
     def _n_members(self) -> int:
         """Return how many networks train as one."""
@@ -152,6 +158,13 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
 
     def _learn_from_held_out(self, held_out: Sample) -> None:
         """Learn what comes on top of the trained network: a map, a noise level, or nothing."""
+
+    def _folds(self, sample: Sample, groups: NDArray[Any] | None, seed: int) -> list[Fold]:
+        """Return folds to cross-fit on, none where rows are held out instead."""
+        return []
+
+    def _learn_from_folds(self, sample: Sample, folds: list[Fold]) -> None:
+        """Learn the same from rows that are held out fold by fold."""
 
     # ---- fit --------------------------------------------------------------------------------
 
@@ -193,46 +206,73 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         sample = check_sample(self, X, y, sample_weight, reset=True)
         check_enough(sample.y[sample.weight > 0])
-        if validation_data is None:
+        labels = None if groups is None else to_local(groups)
+        self.monotone_ = None
+        if validation_data is not None:
+            valid = self._check_validation(validation_data)
+            self._train(sample.take(sample.weight > 0), valid, seed)
+            self.n_held_out_ = len(valid.y)
+        elif cv is None and (folds := self._folds(sample, labels, seed)):
+            self._train_folds(sample, folds, seed)
+            self.n_held_out_ = sum(len(held_out) for _, held_out in folds)
+        else:
             inner, held_out = inner_split(
                 sample.weight,
                 fraction=self.validation_fraction,
-                groups=None if groups is None else to_local(groups),
+                groups=labels,
                 cv=cv,
                 random_state=seed,
             )
-            train, valid = sample.take(inner), sample.take(held_out)
-        else:
-            train = sample.take(sample.weight > 0)
-            valid = self._check_validation(validation_data)
-        self._train(train, valid, seed)
-        self.n_held_out_ = len(valid.y)
+            self._train(sample.take(inner), sample.take(held_out), seed)
+            self.n_held_out_ = len(held_out)
         self.target_name_ = _name_of(y)
         return self
 
     def _train(self, train: Sample, valid: Sample, seed: int) -> None:
-        device = resolve_device(self.device)
+        """Train every member on the same rows and learn from those held out."""
+        rows, held_out = self._scaled([train, valid])
+        self._run_stages(rows, rows, held_out, seed)
+        self._learn_from_held_out(valid)
+
+    def _train_folds(self, sample: Sample, folds: list[Fold], seed: int) -> None:
+        """Train members on all folds but one, each with its own, and learn from all of them."""
+        (rows,) = self._scaled([sample])
+        each = self._n_members() // len(folds)
+        sides = [
+            MemberRows.of(
+                rows, [torch.as_tensor(fold[side]) for fold in folds for _ in range(each)]
+            )
+            for side in (0, 1)
+        ]
+        self._run_stages(rows, sides[0], sides[1].all(), seed)
+        self._learn_from_folds(sample, folds)
+
+    def _scaled(self, samples: Sequence[Sample]) -> list[Rows]:
+        """Rows of samples on the device, scaled by what the first of them shows."""
+        train = samples[0]
         x, weight = train.x, train.weight
         if isinstance(x, Windows):
             x, weight = x.seen_rows(weight)
         self.input_scaler_ = fit_scaler(x, weight, self.scaling)
         self.target_scaler_ = fit_target_scaler(train.y, train.weight, self.scaling)
+        device = resolve_device(self.device)
+        return scaled_rows(samples, self.input_scaler_, self.target_scaler_, device)
+
+    def _run_stages(
+        self, rows: Rows, train: Rows | MemberRows, validation: Rows, seed: int
+    ) -> None:
+        device = rows.y.device
         # Everything random follows the seed, and torch's global generator stays as it is.
         seeds = _member_seeds(seed, self._n_members())
         generators = [torch.Generator(device).manual_seed(each) for each in seeds]
         on_gpu = [device] if device.type == "cuda" else []
         history: list[Record] = []
         with torch.random.fork_rng(devices=on_gpu), open_progress(self.verbose) as progress:
-            network = self._build(train.x.shape[-1], seeds).to(device)
-            rows, held_out = scaled_rows(
-                [train, valid], self.input_scaler_, self.target_scaler_, device
-            )
+            network = self._build(len(self.input_scaler_.loc), seeds).to(device)
             self._initialise(network, rows)
             for stage in self._stages(rows, generators[0]):
-                history += run_stage(stage, network, rows, held_out, generators, progress)
+                history += run_stage(stage, network, train, validation, generators, progress)
         self.module_, self.history_ = network.eval(), history
-        self.monotone_ = None
-        self._learn_from_held_out(valid)
 
     def _build(self, n_inputs: int, seeds: Sequence[int]) -> MemberNetworks:
         """Networks before training, each initialised by its own seed."""
@@ -241,7 +281,13 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             torch.manual_seed(seed)
             networks.append(
                 build_network(
-                    self.network, n_inputs, self.hidden, head, self.dropout, self.n_steps_
+                    self.network,
+                    n_inputs,
+                    self.hidden,
+                    head,
+                    dropout=self.dropout,
+                    steps=self.n_steps_,
+                    periodic=self._setting("periodic") or 0.0,
                 )
             )
         return MemberNetworks(networks, sequences=self.n_steps_ is not None)
@@ -276,8 +322,8 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         return Clipped(dist, -np.inf if low is None else low, np.inf if high is None else high)
 
     @torch.no_grad()
-    def _raw_distribution(self, x: Inputs) -> Distribution:
-        """What the network says, in target units, before recalibration and bounds."""
+    def _raw_distribution(self, x: Inputs, members: slice = slice(None)) -> Distribution:
+        """What these members say, in target units, before recalibration and bounds."""
         device = next(self.module_.parameters()).device
         dtype = torch.float32 if device.type == "mps" else torch.float64
         module = copy.deepcopy(self.module_).to(dtype)
@@ -286,7 +332,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         for start in range(0, len(x), size):
             chunk = self.input_scaler_.transform(np.asarray(x[start : start + size]))
             rows = torch.as_tensor(chunk).to(device, dtype)
-            parts.append(self._answer(self._forward(module, rows)))
+            parts.append(self._answer(self._forward(module, rows)[members]))
         scaler = self.target_scaler_
         return concatenate(parts).affine(float(scaler.loc), float(scaler.scale))
 
@@ -348,10 +394,12 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     # ---- checks -----------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        if self.epochs < 1 or self.patience < 1:
+        if self._setting("epochs") < 1 or self.patience < 1:
             raise ParameterError(
                 f"epochs and patience must be at least 1, got {self.epochs} and {self.patience}."
             )
+        if (self.periodic or 0.0) < 0:
+            raise ParameterError(f"periodic must be at least 0, got {self.periodic}.")
         if self.batch_size != "auto" and not (
             isinstance(self.batch_size, int | np.integer) and self.batch_size >= 1
         ):

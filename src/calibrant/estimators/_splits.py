@@ -12,6 +12,8 @@ from sklearn.model_selection import GroupShuffleSplit
 from calibrant.errors import DataError, ParameterError
 from calibrant.recalibration._folds import Index, make_folds
 
+Fold = tuple[Index, Index]  # positions to train on, positions held out
+
 
 def inner_split(
     weights: NDArray[np.float64],
@@ -51,6 +53,17 @@ def inner_split(
         train, held_out = folds[-1]
     sides = rows[train], rows[held_out]
     return _checked(*(side[weights[side] > 0] for side in sides))
+
+
+def cross_folds(
+    weights: NDArray[np.float64], folds: int, groups: ArrayLike | None, random_state: int
+) -> list[Fold]:
+    """Positions (train, held out) of every fold; each row with weight is held out once."""
+    rows = np.flatnonzero(weights > 0)
+    labels = None if groups is None else np.asarray(groups)[rows]
+    blank = np.zeros((len(rows), 1))  # splitters count rows, whatever is in them
+    splits = make_folds(folds, blank, None, labels, random_state=random_state)
+    return [_checked(rows[train], rows[held_out]) for train, held_out in splits]
 
 
 def _is_own(cv: Any) -> bool:

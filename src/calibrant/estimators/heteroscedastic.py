@@ -59,6 +59,9 @@ class HeteroscedasticRegressor(NetworkRegressor):
     dropout : float, default 0
         Share of the hidden units dropped in a training step; recurrent layers drop the same ones
         in all steps of a sequence. A module of your own brings its own.
+    periodic : float or None
+        Scale of the learned frequencies through which the "mlp" sees its inputs
+        (`calibrant.networks.PeriodicEmbedding`); None or 0 shows it the numbers alone.
     scaling : {"standard", "minmax"}
         How inputs and target are scaled, always on training rows alone.
     bounds : (low, high) or None
@@ -103,7 +106,9 @@ class HeteroscedasticRegressor(NetworkRegressor):
     mc_passes: int = 0
 
     def _make_head(self) -> Head:
-        return MixtureHead(self.components) if self.head == "mixture" else GaussianHead()
+        if self._setting("head") == "mixture":
+            return MixtureHead(self.components)
+        return GaussianHead()
 
     def _n_answers(self) -> int:
         return self.mc_passes or self._n_members()
@@ -129,7 +134,7 @@ class HeteroscedasticRegressor(NetworkRegressor):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.head not in ("gaussian", "mixture"):
+        if self._setting("head") not in ("gaussian", "mixture"):
             raise ParameterError(f'head must be "gaussian" or "mixture", got {self.head!r}.')
         if self.components < 1:
             raise ParameterError(f"components must be at least 1, got {self.components}.")

@@ -1,6 +1,7 @@
 """Networks and the heads that turn their outputs into distributions."""
 
 from calibrant.networks.distribution_network import DistributionNetwork, build_network
+from calibrant.networks.embeddings import PeriodicEmbedding
 from calibrant.networks.heads import GaussianHead, Head, MixtureHead, PointHead, to_numpy
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
@@ -13,6 +14,7 @@ __all__ = [
     "Head",
     "MemberNetworks",
     "MixtureHead",
+    "PeriodicEmbedding",
     "PointHead",
     "Recurrent",
     "build_network",

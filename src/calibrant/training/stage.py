@@ -33,6 +33,8 @@ class Stage:
         Which weights move.
     keep_best : bool
         Return to the best epoch at the end, the start included (epoch 0).
+    average : float
+        Epochs over which the weights are averaged before they are judged and kept; 0 is none.
     together : bool
         The members are one model: they see the same batches, loss and score are (1,), and they
         stop as one.
@@ -53,6 +55,7 @@ class Stage:
     patience: int
     updates: Literal["all", "head"] = "all"
     keep_best: bool = True
+    average: float = 0.0
     together: bool = False
     score_name: str = "NLL"
     pit: Objective | None = None
