@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from calibrant.estimators import DeepGPRegressor as DeepGPRegressor
     from calibrant.estimators import EnsembleLikelihoodRegressor as EnsembleLikelihoodRegressor
     from calibrant.estimators import HeteroscedasticRegressor as HeteroscedasticRegressor
+    from calibrant.estimators import LaplaceRegressor as LaplaceRegressor
     from calibrant.estimators import MCDropoutLikelihoodRegressor as MCDropoutLikelihoodRegressor
     from calibrant.estimators import MCDropoutRegressor as MCDropoutRegressor
     from calibrant.estimators import MMDRegressor as MMDRegressor
+    from calibrant.estimators import QuantileNetworkRegressor as QuantileNetworkRegressor
     from calibrant.estimators import load_model as load_model
     from calibrant.losses import DistributionMatchingLoss as DistributionMatchingLoss
     from calibrant.metrics import calibration_test as calibration_test
@@ -35,9 +37,11 @@ _ROOMS = {
         "DeepGPRegressor",
         "EnsembleLikelihoodRegressor",
         "HeteroscedasticRegressor",
+        "LaplaceRegressor",
         "MCDropoutLikelihoodRegressor",
         "MCDropoutRegressor",
         "MMDRegressor",
+        "QuantileNetworkRegressor",
         "load_model",
     ),
     "losses": ("DistributionMatchingLoss",),

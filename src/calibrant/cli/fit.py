@@ -35,6 +35,8 @@ class Method(StrEnum):
     HeteroscedasticRegressor = "heteroscedastic"
     DeepEnsembleRegressor = "deep-ensemble"
     EnsembleLikelihoodRegressor = "ell"
+    QuantileNetworkRegressor = "quantile"
+    LaplaceRegressor = "laplace"
     DeepGPRegressor = "dgp"
     MCDropoutRegressor = "mc-dropout"
     MCDropoutLikelihoodRegressor = "mc-nll"
@@ -51,7 +53,7 @@ def fit(
         Method,
         typer.Option(
             help="mmd, calibrated in two stages, or heteroscedastic, deep-ensemble, ell, "
-            "dgp, mc-dropout, mc-nll.",
+            "quantile, laplace, dgp, mc-dropout, mc-nll.",
             metavar="NAME",
         ),
     ] = Method.MMDRegressor,

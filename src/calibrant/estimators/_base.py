@@ -48,7 +48,7 @@ from calibrant.training import (
 
 Array = NDArray[np.float64]
 
-_PREDICT_ROWS = 1 << 16
+PREDICT_ROWS = 1 << 16  # at a time: memory stays bounded
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -93,7 +93,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         target_name_: str | None
         n_held_out_: int
 
-    # Fitted numbers of a subclass that are saved beside these.
+    # Fitted numbers and arrays of a subclass that are saved beside these.
     _numbers: ClassVar[tuple[str, ...]] = ()
 
     # ---- what a subclass writes -------------------------------------------------------------
@@ -263,16 +263,22 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     @torch.no_grad()
     def _raw_distribution(self, x: Array) -> Distribution:
         """What the network says, in target units, before recalibration and bounds."""
-        device = next(self.module_.parameters()).device
-        dtype = torch.float32 if device.type == "mps" else torch.float64
-        module = copy.deepcopy(self.module_).to(dtype)
+        network = self._for_prediction()
+        like = next(network.parameters())
         scaled = torch.as_tensor(self.input_scaler_.transform(x))
         parts = [
-            self._answer(self._forward(module, chunk.to(device, dtype)))
-            for chunk in scaled.split(max(1, _PREDICT_ROWS // self._n_answers()))
+            self._answer(self._forward(network, chunk.to(like)))
+            for chunk in scaled.split(max(1, PREDICT_ROWS // self._n_answers()))
         ]
         scaler = self.target_scaler_
         return concatenate(parts).affine(float(scaler.loc), float(scaler.scale))
+
+    def _for_prediction(self) -> MemberNetworks:
+        """Copy of the network in float64, or what its device has."""
+        device = next(self.module_.parameters()).device
+        return copy.deepcopy(self.module_).to(
+            torch.float32 if device.type == "mps" else torch.float64
+        )
 
     # ---- save and load ----------------------------------------------------------------------
 

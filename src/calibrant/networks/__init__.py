@@ -4,15 +4,18 @@ from calibrant.networks.distribution_network import DistributionNetwork, build_n
 from calibrant.networks.heads import GaussianHead, Head, MixtureHead, PointHead, to_numpy
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
+from calibrant.networks.quantiles import LogisticLines, QuantileHead
 
 __all__ = [
     "MLP",
     "DistributionNetwork",
     "GaussianHead",
     "Head",
+    "LogisticLines",
     "MemberNetworks",
     "MixtureHead",
     "PointHead",
+    "QuantileHead",
     "build_network",
     "to_numpy",
 ]
