@@ -6,6 +6,8 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from calibrant import persistence
+
 if TYPE_CHECKING:
     from calibrant.estimators import DeepEnsembleRegressor as DeepEnsembleRegressor
     from calibrant.estimators import DeepGPRegressor as DeepGPRegressor
@@ -63,3 +65,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_HOME])
+
+
+def _find_saved(name: object) -> type[Any] | None:
+    """Class that a model folder may hold: a public one of these two rooms, and no other."""
+    if name in _ROOMS["estimators"] or name in _ROOMS["recalibration"]:
+        found = __getattr__(str(name))
+        return found if isinstance(found, type) else None
+    return None
+
+
+persistence.find_class = _find_saved

@@ -34,12 +34,12 @@ def evaluate(
     if as_json and as_markdown:
         raise ParameterError("Choose one of --json and --markdown.")
     from calibrant.cli._columns import check_columns, labels, rows_with_target
-    from calibrant.cli._models import categorical_columns, model_inputs
+    from calibrant.cli._models import categorical_columns, innermost, model_inputs
     from calibrant.estimators import load_model
     from calibrant.metrics import evaluate as evaluate_forecast
 
     fitted = load_model(model)
-    name = target or fitted.target_name_
+    name = target or innermost(fitted).target_name_
     if name is None:
         raise ParameterError(f"{model} was fitted to a target without a name: pass --target.")
     frame = read_table(data, text=categorical_columns(fitted))

@@ -6,6 +6,7 @@ import copy
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -25,7 +26,7 @@ from calibrant.distributions import (
     concatenate,
 )
 from calibrant.errors import ParameterError
-from calibrant.estimators._saving import load_estimator, save_estimator
+from calibrant.estimators._saving import restore_estimator, save_estimator
 from calibrant.estimators._scaling import Scaler, Scaling, fit_scaler, fit_target_scaler
 from calibrant.estimators._splits import inner_split
 from calibrant.estimators._table import TableEncoder, to_local
@@ -35,7 +36,10 @@ from calibrant.estimators._validation import (
     check_matrix,
     check_sample,
 )
+from calibrant.metrics import pit
 from calibrant.networks import GaussianHead, Head, MemberNetworks, build_network
+from calibrant.persistence import read_model
+from calibrant.recalibration import fit_pit_map
 from calibrant.training import (
     Objective,
     Record,
@@ -48,6 +52,7 @@ from calibrant.training import (
 
 Array = NDArray[np.float64]
 
+_LEAST_HELD_OUT = 10  # fewer PIT values say less about the shape than the network does
 PREDICT_ROWS = 1 << 16  # at a time: memory stays bounded
 
 
@@ -140,6 +145,12 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
 
     def _learn_from_held_out(self, held_out: Sample) -> None:
         """Learn what comes on top of the trained network: a map, a noise level, or nothing."""
+
+    def _learn_map(self, held_out: Sample) -> None:
+        """Learn the monotone map of the distribution functions that makes them calibrated."""
+        if len(held_out.y) >= _LEAST_HELD_OUT:
+            dist = self._predict_matrix(held_out.x)
+            self.monotone_ = fit_pit_map(pit(dist, held_out.y), held_out.weight)
 
     # ---- fit --------------------------------------------------------------------------------
 
@@ -297,7 +308,18 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         No code from the files is run. A model that was fitted with a module of the user's own
         needs an instance of it as `network`: weights are stored, classes are not.
         """
-        return load_estimator(cls, path, network=network)
+        return cls._from_folder(Path(path), *read_model(path), network=network)
+
+    @classmethod
+    def _from_folder(
+        cls,
+        path: Path,
+        manifest: dict[str, Any],
+        tensors: dict[str, NDArray[Any]],
+        *,
+        network: nn.Module | None = None,
+    ) -> Self:
+        return restore_estimator(cls, path, manifest, tensors, network=network)
 
     # ---- checks -----------------------------------------------------------------------------
 

@@ -22,12 +22,8 @@ from calibrant.kernels import (
 )
 from calibrant.losses import DistributionMatchingLoss, crps, kernel_score
 from calibrant.losses.matching import Expectation, Match, Statistic
-from calibrant.metrics import pit
 from calibrant.networks import MemberNetworks
-from calibrant.recalibration import fit_pit_map
 from calibrant.training import Rows, Stage
-
-_LEAST_HELD_OUT = 10  # fewer PIT values say less about the shape than the network does
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -198,9 +194,8 @@ class MMDRegressor(HeteroscedasticRegressor):
         return self.condition_bandwidth
 
     def _learn_from_held_out(self, held_out: Sample) -> None:
-        if self.recalibrate and len(held_out.y) >= _LEAST_HELD_OUT:
-            dist = self._predict_matrix(held_out.x)
-            self.monotone_ = fit_pit_map(pit(dist, held_out.y), held_out.weight)
+        if self.recalibrate:
+            self._learn_map(held_out)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

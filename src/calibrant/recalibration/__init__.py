@@ -1,7 +1,8 @@
 """Recalibration: distributions in, distributions out."""
 
+from calibrant.recalibration._wrapped import Recalibrator
 from calibrant.recalibration.conformal import ConformalRecalibrator
 from calibrant.recalibration.isotonic import IsotonicRecalibrator
 from calibrant.recalibration.pit_map import fit_pit_map
 
-__all__ = ["ConformalRecalibrator", "IsotonicRecalibrator", "fit_pit_map"]
+__all__ = ["ConformalRecalibrator", "IsotonicRecalibrator", "Recalibrator", "fit_pit_map"]
