@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit, spence
+from scipy.special import expit, logit
 
 from calibrant.distributions._base import Distribution, Flags
-from calibrant.distributions._checks import (
-    Array,
-    as_numbers,
-    finite,
-    loc_and_scale,
-    matrix_parameter,
-    show,
-)
+from calibrant.distributions._checks import Array, finite, loc_and_scale, matrix_parameter, show
+from calibrant.distributions.lines import Lines, checked_levels, log_cosh
 from calibrant.distributions._rows import RowWise
 from calibrant.distributions._search import search_rows
 from calibrant.errors import ParameterError
@@ -130,7 +124,7 @@ class Quantiles(Distribution):
 
     def _log_prob(self, y: Array) -> Array:
         odds, line = self._log_odds(y)
-        return -_log_cosh(odds) - np.log(np.take_along_axis(self._slopes(), line, axis=1))
+        return -log_cosh(odds) - np.log(np.take_along_axis(self._slopes(), line, axis=1))
 
     def _crps(self, y: Array) -> Array:
         # One line at a time: temporaries stay (rows, k) instead of (rows, k, K).
@@ -140,7 +134,7 @@ class Quantiles(Distribution):
             slope = slopes[:, k, None]
             odds = lines.knots[k] + (away - self.offsets[:, k, None]) / slope
             odds = np.clip(odds, lines.ends[k], lines.ends[k + 1])
-            score += slope * (_log_cosh(odds) - constant)
+            score += slope * (log_cosh(odds) - constant)
         return np.maximum(score, 0.0)
 
     def _panels(self) -> Array:
@@ -164,60 +158,3 @@ class Quantiles(Distribution):
         offsets = finite(factor[:, None] * self.offsets, "values")
         finite(np.diff(offsets, axis=1), "distances of values", positive=True)
         return self._with(centre=centre, offsets=offsets)
-
-
-class Lines(NamedTuple):
-    """What the K - 1 lines between K levels have in common in all rows; z is the log-odds."""
-
-    knots: Array  # (K,), log-odds of the levels
-    ends: Array  # (K,), the same with the outermost lines going on to infinity
-    mass: Array  # (K - 1,), probability of each line
-    mean: Array  # (K - 1,), expectation of z on it
-    variance: Array  # (K - 1,), variance of z on it
-    constants: Array  # (K - 1,), what the CRPS takes off each line
-
-    @classmethod
-    def between(cls, levels: Array) -> Self:
-        """Return the lines between levels, (K,)."""
-        knots: Array = np.asarray(logit(levels))
-        ends = np.concatenate([[-np.inf], knots[1:-1], [np.inf]])
-        inner = knots[1:-1]
-        # Integrals of z and z^2 over the probability below; both vanish at -inf.
-        first = _first(inner)
-        near = _second(-np.abs(inner))
-        second = np.where(inner < 0, near, np.pi**2 / 3 - near)
-        mass = np.diff(expit(ends))
-        mean = np.diff(first, prepend=0.0, append=0.0) / mass
-        square = np.diff(second, prepend=0.0, append=np.pi**2 / 3) / mass
-        below = np.logaddexp(0.0, inner) - expit(inner)  # integral of F^2 up to there
-        above = np.logaddexp(0.0, -inner) - expit(-inner)
-        constants = 1.0 + np.append(0.0, below) + np.append(above, 0.0)
-        return cls(knots, ends, mass, mean, np.maximum(square - mean**2, 0.0), constants)
-
-
-def checked_levels(levels: ArrayLike) -> Array:
-    """Return levels that a `Quantiles` can have, or say what is wrong with them."""
-    array = as_numbers(levels, "levels").copy()
-    inside = np.concatenate([[0.0], np.ravel(array), [1.0]])
-    if array.ndim != 1 or len(array) < 2 or not np.all(np.diff(inside) > 0):
-        raise ParameterError(
-            "levels must be at least two strictly increasing numbers inside (0, 1), got "
-            f"{show(array)}."
-        )
-    return array
-
-
-def _log_cosh(z: Array) -> Array:
-    """``2 log(2 cosh(z / 2))``, minus the log-density of the standard logistic."""
-    size = np.abs(z)
-    return size + 2.0 * np.log1p(np.exp(-size))
-
-
-def _first(z: Array) -> Array:
-    """Integral of z over the probability up to z: ``p log p + (1 - p) log(1 - p)``."""
-    return -expit(z) * np.logaddexp(0.0, -z) - expit(-z) * np.logaddexp(0.0, z)
-
-
-def _second(z: Array) -> Array:
-    """Integral of z^2 over the probability up to z <= 0; spence is the dilogarithm."""
-    return z**2 * expit(z) - 2.0 * z * np.log1p(np.exp(z)) - 2.0 * spence(1.0 + np.exp(z))

@@ -9,7 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from calibrant.distributions.quantiles import checked_levels
+from calibrant.distributions.lines import checked_levels
 from calibrant.estimators._base import NetworkRegressor
 from calibrant.estimators._validation import Sample
 from calibrant.networks import Head, LogisticLines, MemberNetworks, QuantileHead
@@ -31,8 +31,9 @@ class QuantileNetworkRegressor(NetworkRegressor):
 
     Parameters
     ----------
-    levels : sequence of float
-        Levels at which the quantile function may bend, strictly increasing inside (0, 1).
+    levels : sequence of float, default (0.05, 0.25, 0.5, 0.75, 0.95)
+        Levels at which the quantile function may bend, strictly increasing inside (0, 1). More
+        of them can follow more shapes and need more rows.
     recalibrate : bool, default True
         Learn a final monotone map from the held-out rows: the CRPS alone leaves quantiles of
         training rows that are too close together.
@@ -55,7 +56,7 @@ class QuantileNetworkRegressor(NetworkRegressor):
     True
     """
 
-    levels: Sequence[float] = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+    levels: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)
     recalibrate: bool = True
 
     def _make_head(self) -> Head:

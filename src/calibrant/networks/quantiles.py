@@ -11,7 +11,7 @@ from torch.distributions import Distribution as TorchDistribution
 from torch.nn.functional import logsigmoid, softplus
 
 from calibrant.distributions import Quantiles
-from calibrant.distributions.quantiles import Lines, checked_levels
+from calibrant.distributions.lines import Lines, checked_levels
 from calibrant.networks.heads import to_numpy
 
 _LEAST_SLOPE = 1e-5  # in units of the scaled target; a density of 25,000 at the median
