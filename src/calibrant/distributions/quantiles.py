@@ -11,9 +11,9 @@ from scipy.special import expit, logit
 
 from calibrant.distributions._base import Distribution, Flags
 from calibrant.distributions._checks import Array, finite, loc_and_scale, matrix_parameter, show
-from calibrant.distributions.lines import Lines, checked_levels, log_cosh
 from calibrant.distributions._rows import RowWise
 from calibrant.distributions._search import search_rows
+from calibrant.distributions.lines import Lines, checked_levels, log_cosh
 from calibrant.errors import ParameterError
 
 # Panel edges of a standard logistic: beyond 37 there is 1e-16 of mass on either side.
