@@ -8,14 +8,14 @@ PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c c
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test format bench clean
+.PHONY: help setup demo test docs format bench clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 
 setup: $(VENV)/.installed ## create .venv and install the pinned packages
 
-demo: $(VENV)/.installed ## fit, score and draw a first model; figures land in demo/
+demo: $(VENV)/.installed ## fit, score and draw a first model; report and figures land in demo/
 	$(BIN)/calibrant demo --out demo
 
 test: $(VENV)/.installed-test ## formatting, lint, types, then the tests with coverage
@@ -23,6 +23,10 @@ test: $(VENV)/.installed-test ## formatting, lint, types, then the tests with co
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest --cov $(ARGS)
+
+docs: $(VENV)/.installed-docs ## build the documentation in site/; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The documentation is in site/index.html"
 
 format: $(VENV)/.installed-test ## rewrite the sources in the common format
 	$(BIN)/ruff format .
@@ -34,7 +38,7 @@ bench: $(VENV)/.installed-test ## run every script of benchmarks/ and print its 
 	done
 
 clean: ## remove the environment, caches and everything generated
-	rm -rf $(VENV) demo build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo site build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are touched only after a successful installation: an interrupted one is repeated, a
@@ -53,4 +57,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.installed-test: $(VENV)/.installed
 	@echo "Installing the test extras"
 	@$(PIP_INSTALL) -e '.[test]'
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	@echo "Installing the documentation extras"
+	@$(PIP_INSTALL) -e '.[docs]'
 	@touch $@

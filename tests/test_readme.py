@@ -9,14 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.documents import ROOT, blocks
 
-README = Path(__file__).parents[1] / "README.md"
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(
-        rf"^```{language}\n(.*?)^```", README.read_text(encoding="utf-8"), re.M | re.S
-    )
+README = ROOT / "README.md"
 
 
 def run(command: list[str], folder: Path) -> str:
@@ -35,21 +30,21 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("code", blocks("python"), ids=["first", "more"])
+@pytest.mark.parametrize("code", [block.code for block in blocks(README, "python")])
 def test_python(code: str, tmp_path: Path) -> None:
     run([sys.executable, "-W", "error::FutureWarning", "-c", code], tmp_path)
 
 
 def test_commands(tmp_path: Path) -> None:
-    (commands,) = blocks("sh")
-    output = run(["bash", "-e", "-c", commands], tmp_path)
+    (commands,) = blocks(README, "sh")
+    output = run(["bash", "-e", "-c", commands.code], tmp_path)
     assert "Evaluation on 500 rows" in output
     assert (tmp_path / "predictions.csv").read_text().count("\n") == 501
 
 
 def test_pictures_are_there_and_small() -> None:
     pictures = re.findall(r"!\[.*?\]\((.*?)\)", README.read_text(encoding="utf-8"))
-    assert len(pictures) == 2
+    assert len(pictures) == 3
     for picture in pictures:
         assert (README.parent / picture).stat().st_size < 150_000
 

@@ -18,13 +18,19 @@ if TYPE_CHECKING:
     from calibrant.estimators import MCDropoutRegressor as MCDropoutRegressor
     from calibrant.estimators import MMDRegressor as MMDRegressor
     from calibrant.estimators import QuantileNetworkRegressor as QuantileNetworkRegressor
+    from calibrant.estimators import Windows as Windows
     from calibrant.estimators import load_model as load_model
+    from calibrant.forecasting import Forecaster as Forecaster
+    from calibrant.forecasting import backtest as backtest
     from calibrant.losses import DistributionMatchingLoss as DistributionMatchingLoss
     from calibrant.metrics import calibration_test as calibration_test
     from calibrant.metrics import evaluate as evaluate
     from calibrant.metrics import noise_floor as noise_floor
+    from calibrant.recalibration import AdaptiveRecalibrator as AdaptiveRecalibrator
     from calibrant.recalibration import ConformalRecalibrator as ConformalRecalibrator
     from calibrant.recalibration import IsotonicRecalibrator as IsotonicRecalibrator
+    from calibrant.report import build_report as build_report
+    from calibrant.report import write_report as write_report
 
 try:
     __version__ = version("calibrant")
@@ -44,11 +50,18 @@ _ROOMS = {
         "MCDropoutRegressor",
         "MMDRegressor",
         "QuantileNetworkRegressor",
+        "Windows",
         "load_model",
     ),
+    "forecasting": ("Forecaster", "backtest"),
     "losses": ("DistributionMatchingLoss",),
     "metrics": ("calibration_test", "evaluate", "noise_floor"),
-    "recalibration": ("ConformalRecalibrator", "IsotonicRecalibrator"),
+    "recalibration": (
+        "AdaptiveRecalibrator",
+        "ConformalRecalibrator",
+        "IsotonicRecalibrator",
+    ),
+    "report": ("build_report", "write_report"),
 }
 _HOME = {name: f"calibrant.{room}" for room, names in _ROOMS.items() for name in names}
 
@@ -68,10 +81,10 @@ def __dir__() -> list[str]:
 
 
 def _find_saved(name: object) -> type[Any] | None:
-    """Class that a model folder may hold: a public one of these two rooms, and no other."""
+    """Class that a model folder may hold: a public one of these two rooms that can be saved."""
     if name in _ROOMS["estimators"] or name in _ROOMS["recalibration"]:
         found = __getattr__(str(name))
-        return found if isinstance(found, type) else None
+        return found if hasattr(found, "_from_folder") else None
     return None
 
 

@@ -5,8 +5,8 @@ The manifest carries a digest of the tensors and one of itself, so that a trunca
 edited file is refused. The digests guard against accidents and careless edits; they are not a
 signature.
 
-A model that wraps another has that one's folder inside its own, ``model``, and the digest of its
-manifest in its own.
+A model made of others, such as a recalibrator or a forecaster, has their folders inside its own,
+and the digests of their manifests in its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FORMAT_VERSION = 1
-INNER = "model"  # the folder of a wrapped model
 _MANIFEST, _TENSORS = "manifest.json", "tensors.safetensors"
 
 
@@ -52,8 +51,8 @@ def write_model(
     manifest: Mapping[str, Any],
     tensors: Mapping[str, NDArray[Any]],
     *,
+    parts: Mapping[str, Callable[[Path], None]] | None = None,
     overwrite: bool = False,
-    inner: Callable[[Path], None] | None = None,
 ) -> None:
     """Write a model folder; after a crash the old folder is there, or none, never half of one.
 
@@ -64,10 +63,10 @@ def write_model(
     manifest : mapping
         JSON values only; NumPy numbers and tuples are made such.
     tensors : mapping of name to array
+    parts : mapping of name to function, optional
+        Models inside this one: each function writes a model folder at the path it is given.
     overwrite : bool, default False
         Replace a folder that is already there.
-    inner : callable, optional
-        Writes the folder of the model that this one wraps to the path it is given.
     """
     import numpy as np
     from safetensors.numpy import save
@@ -85,11 +84,12 @@ def write_model(
     try:
         fresh = work / "new"
         fresh.mkdir()
-        if inner is not None:
-            inner(fresh / INNER)
-            content["inner_sha256"] = _sha256((fresh / INNER / _MANIFEST).read_bytes())
-        content["manifest_sha256"] = _digest(content)
         _write_durably(fresh / _TENSORS, blob)
+        for name, write in (parts or {}).items():
+            write(fresh / name)
+        if parts:
+            content["parts_sha256"] = {name: _part_digest(fresh / name) for name in parts}
+        content["manifest_sha256"] = _digest(content)
         text = json.dumps(content, indent=2, sort_keys=True, allow_nan=False)
         _write_durably(fresh / _MANIFEST, text.encode() + b"\n")
         if target.exists():
@@ -136,14 +136,18 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         )
     if stored != _digest(manifest):
         raise ModelFileError(f"{folder / _MANIFEST} was changed after saving. {_ADVICE}")
-    if "inner_sha256" in manifest:
-        _check_inner(folder / INNER / _MANIFEST, manifest["inner_sha256"])
     blob = (folder / _TENSORS).read_bytes()
     if manifest.get("tensors_sha256") != _sha256(blob):
         raise ModelFileError(
             f"{folder / _TENSORS} does not belong to its manifest: it is truncated, swapped or "
             f"was changed. {_ADVICE}"
         )
+    for name, digest in manifest.get("parts_sha256", {}).items():
+        if not (folder / name / _MANIFEST).is_file() or _part_digest(folder / name) != digest:
+            raise ModelFileError(
+                f"{folder / name} is missing or was exchanged: it is not the model that was saved "
+                f"inside {folder}. {_ADVICE}"
+            )
     try:
         return manifest, load(blob)
     except SafetensorError as error:  # only a forger gets past the digest to here
@@ -210,12 +214,8 @@ def _digest(manifest: Mapping[str, Any]) -> str:
     return _sha256(json.dumps(manifest, sort_keys=True, allow_nan=False).encode())
 
 
-def _check_inner(path: Path, digest: str) -> None:
-    if not path.is_file() or _sha256(path.read_bytes()) != digest:
-        raise ModelFileError(
-            f"{path.parent} is not the model that was saved inside {path.parent.parent}: it is "
-            f"missing, swapped or was changed. {_ADVICE}"
-        )
+def _part_digest(folder: Path) -> str:
+    return _sha256((folder / _MANIFEST).read_bytes())
 
 
 def _library_version() -> str:

@@ -247,7 +247,7 @@ def test_demo_needs_a_folder(fails, tmp_path) -> None:
         (["fit", "t.csv", "--target", "y", "--out", "m", "--epochs", "0"], "--epochs"),
         (["predict", "m"], "Missing argument 'DATA'"),
         (["predict", "m", "t.csv", "--coverage", "much"], "--coverage"),
-        (["evaluate", "m", "t.csv", "--jsn"], "No such option"),
+        (["evaluate", "m", "t.csv", "--jsn"], "No such option: --jsn (Possible options: --json)"),
     ],
 )
 def test_bad_usage(run, arguments, complaint) -> None:

@@ -16,11 +16,21 @@ def done(run, tmp_path_factory):
 def test_writes_figures_and_scores(done) -> None:
     _, folder = done
     assert sorted(path.name for path in folder.iterdir()) == [
-        *("history.png", "intervals.png", "pit.png", "reliability.png", "scores.json")
+        *(
+            "history.png",
+            "intervals.png",
+            "pit.png",
+            "reliability.png",
+            "report.html",
+            "scores.json",
+        )
     ]
     for path in folder.glob("*.png"):
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.stat().st_size < 150_000
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "truth (best possible)" in page
+    assert "Paired comparison of CRPS" in page
 
 
 def test_prints_both_methods_the_truth_and_the_floor(done) -> None:
@@ -28,6 +38,7 @@ def test_prints_both_methods_the_truth_and_the_floor(done) -> None:
     for word in ("HeteroscedasticRegressor", "MMDRegressor", "truth (best possible)"):
         assert result.stdout.count(word) == 2  # a row and a verdict
     assert "noise floor" in result.stdout
+    assert result.stdout.startswith(f"Open {folder / 'report.html'} in a browser")
     assert f"Figures and scores.json are in {folder}." in result.stdout
 
 
@@ -45,6 +56,8 @@ def test_scores_are_those_of_the_table(done) -> None:
 def test_an_existing_folder_is_used_again(run, done) -> None:
     _, folder = done
     (folder / "mine.txt").write_text("kept")
-    assert run("demo", "--out", folder, "--quick", "--seed", 1).exit_code == 0
+    again = run("demo", "--out", folder, "--quick", "--seed", 1, "--quiet", "--json")
+    assert (again.exit_code, again.stderr) == (0, "")
+    assert json.loads(again.stdout) == json.loads((folder / "scores.json").read_text())
     assert json.loads((folder / "scores.json").read_text())["seed"] == 1
     assert (folder / "mine.txt").read_text() == "kept"

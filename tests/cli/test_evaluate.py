@@ -77,3 +77,21 @@ def test_a_recalibrated_model(run, data, frame, model, tmp_path) -> None:
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["ecpe"] < plain["ecpe"]
     assert run("predict", tmp_path / "m", table).exit_code == 0
+    page = tmp_path / "report.html"
+    assert run("evaluate", tmp_path / "m", table, "--report", page).exit_code == 0
+    assert "price" in page.read_text(encoding="utf-8")
+
+
+def test_report(run, data, model, tmp_path) -> None:
+    path = tmp_path / "report.html"
+    done = run("evaluate", model, data / "table.csv", "--report", path, "--groups", "shop")
+    assert done.exit_code == 0, done.stderr
+    assert f"Report: {path}" in done.stderr
+    page = path.read_text(encoding="utf-8")
+    for word in ("90% intervals covered", "of 120 rows", "model on table.csv", "shop", "price"):
+        assert word in page
+    again = run("evaluate", model, data / "table.csv", "--report", path)
+    assert again.exit_code == 2
+    assert "exists already" in again.stderr
+    assert path.read_text(encoding="utf-8") == page
+    assert run("evaluate", model, data / "table.csv", "--report", path, "--force").exit_code == 0

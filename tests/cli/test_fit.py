@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,11 @@ def test_summary_says_where_the_model_is_and_what_was_kept(run, data, tmp_path) 
     done = fit(run, data / "table.csv", "--target", "price", "--out", out)
     assert f"The model is in {out}." in done.stderr
     assert "120 rows, 24 held out" in done.stderr
-    assert "Stage 1: kept epoch" in done.stderr
-    assert "Stage 2: " in done.stderr
+    first, second = (load_model(out).history_[i]["validation_score"] for i in (0, 3))
+    for stage, score in (("1, likelihood (NLL)", first), ("2, matching (CRPS)", second)):
+        (row,) = [line for line in done.stderr.splitlines() if stage in line]
+        assert re.search(r"epoch [12]|its start", row)
+        assert row.split()[-1] == f"{score:.4f}"
 
 
 def test_json_is_all_of_standard_output(run, data, tmp_path) -> None:

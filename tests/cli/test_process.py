@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,11 +16,30 @@ import pandas as pd
 import pytest
 
 COMMAND = [sys.executable, "-m", "calibrant"]
+COMMANDS = [
+    [],
+    ["fit"],
+    ["predict"],
+    ["evaluate"],
+    ["forecast"],
+    ["backtest"],
+    ["datasets"],
+    ["explain"],
+    ["bench", "paper"],
+    ["demo"],
+    ["doctor"],
+]
 
 
-def calibrant(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [*COMMAND, *(str(argument) for argument in arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+def calibrant(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *(str(argument) for argument in arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=os.environ | variables,
+    )
 
 
 def test_fit_is_quiet_in_a_pipe(data, tmp_path) -> None:
@@ -83,7 +103,7 @@ def test_version() -> None:
     assert (done.returncode, done.stdout) == (0, f"calibrant {__version__}\n")
 
 
-@pytest.mark.parametrize("command", [[], ["fit"], ["predict"], ["evaluate"], ["demo"]])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_is_light(command) -> None:
     heavy = "{'torch', 'sklearn', 'pandas', 'matplotlib', 'scipy'}"
     code = (
@@ -96,3 +116,41 @@ def test_help_is_light(command) -> None:
     )
     assert "Usage" in done.stdout
     assert done.stdout.endswith("loaded []\n")
+
+
+def test_forced_colours_do_not_force_a_moving_bar(data, tmp_path) -> None:
+    options = ["--target", "price", "--out", tmp_path / "m", "--epochs", 2]
+    done = calibrant("fit", data / "table.csv", *options, FORCE_COLOR="1", NO_COLOR="")
+    assert done.returncode == 0
+    assert "\x1b[33mNote: " in done.stderr  # colour
+    assert "━" not in done.stderr  # no bar
+    assert "\x1b[?25l" not in done.stderr  # no cursor hidden
+
+
+@pytest.mark.parametrize("command", [["--help"], ["explain", "ecpe"], ["fit", "none.csv"]])
+def test_no_colour_where_none_is_wanted(command) -> None:
+    # Stronger than FORCE_COLOR, as no-color.org asks.
+    done = calibrant(*command, NO_COLOR="1", FORCE_COLOR="1")
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("calibrant ev", ["evaluate"]),
+        ("calibrant explain ec", ["ecpe", "ecpe_scorer"]),
+        ("calibrant fit --method mc", ["mc-dropout", "mc-nll"]),
+        ("calibrant fit --ta", ["--target"]),
+    ],
+)
+def test_completion(words, found) -> None:
+    done = calibrant(
+        _CALIBRANT_COMPLETE="complete_bash",
+        COMP_WORDS=words,
+        COMP_CWORD=str(len(words.split()) - 1),
+    )
+    assert done.stdout.split() == found
+
+
+def test_completion_can_be_shown() -> None:
+    assert "_CALIBRANT_COMPLETE" in calibrant("--show-completion", "bash").stdout

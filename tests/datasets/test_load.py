@@ -2,52 +2,38 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
-import hashlib
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.datasets.conftest import CSV
 
-from calibrant.datasets import _registry, load, names
+from calibrant.datasets import cache_dir, info, load, names, variants
 from calibrant.errors import DataError, MissingFileError, ParameterError
-
-CSV = b"a,b,y,leak\n1,2,3,4\n5,6,7,8\n9,10,11,12\n"
-
-
-@pytest.fixture
-def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A registered data set of three rows, `tiny`, in a folder of its own."""
-    path = tmp_path / "tiny.csv.gz"
-    path.write_bytes(gzip.compress(CSV, mtime=0))
-    spec = _registry.StoredSet(
-        file=path.name,
-        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-        target="y",
-        drop=("leak",),
-        description="three rows",
-        licence="none",
-        page="https://example.org/tiny",
-    )
-    monkeypatch.setitem(_registry.STORED, "tiny", spec)
-    monkeypatch.delenv("CALIBRANT_DATA", raising=False)
-    return path
 
 
 def test_names_are_loadable_and_unique() -> None:
     listed = names()
     assert len(set(listed)) == len(listed)
-    assert {"heteroscedastic", "skewed", "bimodal", "diabetes"} <= set(listed)
-    assert {"power_plant", "protein", "naval", "wine"} <= set(listed)
+    assert listed[:5] == ["heteroscedastic", "skewed", "bimodal", "discrete", "seasonal"]
+    assert listed[5:10] == ["diabetes", "power_plant", "protein", "naval", "wine"]
+    assert listed[10:] == ["bike_sharing", "pickups", "pm25", "metro_traffic", "air_quality"]
 
 
-@pytest.mark.parametrize("name", ["heteroscedastic", "skewed", "bimodal"])
+def test_variants() -> None:
+    assert variants("wine") == variants("skewed") == ["raw"]
+    assert [name for name in names() if "as_run" in variants(name)] == names()[10:]
+
+
+@pytest.mark.parametrize("name", ["heteroscedastic", "skewed", "bimodal", "discrete", "seasonal"])
 def test_synthetic_by_name(name: str) -> None:
     assert len(load(name).frame) == 2000
     data = load(name, n=30, random_state=5)
     assert data.name == name
-    assert data.task == "regression"
+    assert data.task == ("forecasting" if name == "seasonal" else "regression")
     assert len(data.y) == 30
     np.testing.assert_array_equal(data.y, load(name, n=30, random_state=5).y)
 
@@ -59,6 +45,32 @@ def test_diabetes() -> None:
     assert "progression" not in data.X
     assert data.X["age"].max() > 60  # in years, not scaled
     assert data.truth is None
+    assert data.time is None
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("wine", "variant of data set 'wine' must be 'raw'; got 'as-run'"),
+        ("pm25", "variant of data set 'pm25' must be 'raw' or 'as_run'; got 'as-run'"),
+        ("skewed", "variant of data set 'skewed' must be 'raw'; got 'as-run'"),
+    ],
+)
+def test_unknown_variant(name: str, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        load(name, "as-run")
+
+
+@pytest.mark.parametrize("ask", [load, info, variants])
+def test_every_question_knows_the_names(ask: Callable[[str], object]) -> None:
+    with pytest.raises(ParameterError, match="Unknown data set 'zzz'"):
+        ask("zzz")
+
+
+def test_the_first_rows_of_a_series() -> None:
+    whole, part = load("seasonal", n=50), load("seasonal", n=20)
+    assert part.time is not None
+    assert list(part.time) == list(whole.time[:20])
 
 
 def test_unknown_name_suggests_the_closest() -> None:
@@ -94,6 +106,7 @@ def test_stored_from_an_explicit_folder(stored: Path) -> None:
     np.testing.assert_array_equal(data.y, [3.0, 7.0, 11.0])
     assert data.y.dtype == np.float64
     assert data.source == "https://example.org/tiny"
+    assert data.variant == "raw"
 
 
 def test_stored_from_the_environment(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,23 +114,73 @@ def test_stored_from_the_environment(stored: Path, monkeypatch: pytest.MonkeyPat
     assert len(load("tiny").y) == 3
 
 
-def test_the_explicit_folder_wins(
+def test_stored_from_the_cache(stored: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    stored.rename(tmp_path / "cache" / stored.name)
+    assert len(load("tiny").y) == 3
+    assert info("tiny").at_hand
+
+
+def test_the_explicit_folder_comes_first_and_the_others_after(
     stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CALIBRANT_DATA", str(stored.parent))
-    with pytest.raises(MissingFileError, match=r"tiny.csv.gz, which is not in .*elsewhere"):
-        load("tiny", data_dir=tmp_path / "elsewhere")
+    first = tmp_path / "first"
+    first.mkdir()
+    assert len(load("tiny", data_dir=first).y) == 3
+    (first / "tiny.csv").write_bytes(CSV + b"13,14,15,16\n")
+    with pytest.raises(DataError, match=r"first/tiny.csv"):
+        load("tiny", data_dir=first)
 
 
-def test_no_folder_says_what_to_do(stored: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"tiny.csv.gz.*data_dir= or set CALIBRANT_DATA"):
+@pytest.mark.parametrize("by", ["data_dir", "CALIBRANT_DATA"])
+def test_a_folder_that_is_not_there(
+    by: str, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    if by == "CALIBRANT_DATA":
+        monkeypatch.setenv(by, str(elsewhere))
+    with pytest.raises(MissingFileError, match=f"no folder .*elsewhere, which {by} names"):
+        load("tiny", data_dir=elsewhere if by == "data_dir" else None)
+
+
+def test_in_no_folder_says_what_to_do(stored: Path) -> None:
+    stored.unlink()
+    with pytest.raises(FileNotFoundError, match=r"tiny.csv.gz.*ask its owner.*set CALIBRANT_DATA"):
         load("tiny")
+    assert not info("tiny").at_hand
 
 
-def test_another_file_is_refused(stored: Path) -> None:
+def test_packed_differently_is_the_same(stored: Path) -> None:
+    stored.write_bytes(gzip.compress(CSV.replace(b"\n", b"\r\n"), compresslevel=1))
+    assert len(load("tiny", data_dir=stored.parent).y) == 3
+
+
+def test_another_content_is_refused(stored: Path) -> None:
     stored.write_bytes(gzip.compress(CSV + b"13,14,15,16\n"))
-    with pytest.raises(DataError, match=r"expected sha256 .*, got .*damaged or another version"):
+    with pytest.raises(DataError, match=r"expected checksum .*, got .*damaged or another version"):
         load("tiny", data_dir=stored.parent)
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "expected"),
+    [
+        ("linux", {"HOME": "/home/me"}, "/home/me/.cache/calibrant"),
+        ("linux", {"HOME": "/home/me", "XDG_CACHE_HOME": "/c"}, "/c/calibrant"),
+        ("darwin", {"HOME": "/Users/me"}, "/Users/me/Library/Caches/calibrant"),
+        ("win32", {"HOME": "/u", "LOCALAPPDATA": "/local"}, "/local/calibrant"),
+        ("linux", {"HOME": "/home/me", "CALIBRANT_CACHE": "~/mine"}, "/home/me/mine"),
+    ],
+)
+def test_cache_folder(
+    platform: str, variables: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "CALIBRANT_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", platform)
+    assert cache_dir() == Path(expected)
 
 
 def test_a_data_set_cannot_be_edited_in_place() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.special import expit
+from scipy.special import expit, ndtri
 
 from calibrant.distributions import (
     Affine,
@@ -21,6 +21,7 @@ from calibrant.distributions import (
     Quantiles,
     Recalibrated,
     Stacked,
+    Warped,
 )
 
 Draw = Callable[[st.SearchStrategy], object]
@@ -117,6 +118,16 @@ def clipped(base: st.SearchStrategy, least: float) -> st.SearchStrategy:
     return changed(base, "clipped", least)
 
 
+@st.composite
+def warped(draw: Draw, base: st.SearchStrategy, least: float) -> Warped:
+    """A base with maps of one to five knots, some close together, some beyond level `least`."""
+    dist, count = draw(base), draw(st.integers(1, 5))
+    gaps = 10.0 ** draw(arrays(np.float64, (len(dist), count + 1), elements=st.floats(-3, 0)))
+    reach = draw(st.sampled_from([1.0, -ndtri(least)]))
+    knots = reach * (2.0 * np.cumsum(gaps, axis=1)[:, :-1] / gaps.sum(axis=1, keepdims=True) - 1.0)
+    return Warped(dist, knots, np.arange(1, count + 1) / (count + 1))
+
+
 @dataclass(frozen=True)
 class Family:
     """How to draw n rows of a family."""
@@ -152,6 +163,12 @@ def families(mixtures: Callable[[int], st.SearchStrategy], least: float) -> dict
         "clipped recalibrated": Family(
             lambda n: clipped(recalibrated(mixtures(n)), least), continuous=False
         ),
+        "warped normal": Family(lambda n: warped(normals(n), least)),
+        "warped mixture": Family(lambda n: warped(mixtures(n), least)),
+        "warped empirical": Family(lambda n: warped(empiricals(n), least), continuous=False),
+        "warped clipped": Family(
+            lambda n: warped(clipped(normals(n), least), least), continuous=False
+        ),
         "stacked": Family(
             lambda n: st.builds(
                 lambda *parts: Stacked(parts),
@@ -178,6 +195,8 @@ def example(name: str, n: int = 5, seed: int = 0) -> Distribution:
     empirical = Empirical(rng.normal(size=(n, 11)).round(1))
     quantiles = Quantiles([0.03, 0.3, 0.55, 0.9], np.cumsum(rng.uniform(0.2, 2.0, (n, 4)), 1) - 2)
     g = MonotoneMap([0.1, 0.35, 0.4, 0.8], [0.03, 0.3, 0.55, 0.9])
+    knots = np.array([-1.5, -0.4, 0.1, 1.0]) + rng.uniform(0.0, 0.4, (n, 1))
+    levels = [0.03, 0.3, 0.55, 0.9]
     affine_change = (rng.normal(size=n), rng.uniform(0.5, 2.0, n))
     made: dict[str, Distribution] = {
         "normal": normal,
@@ -196,6 +215,10 @@ def example(name: str, n: int = 5, seed: int = 0) -> Distribution:
         "clipped mixture": Clipped(mixture, -1.0, 1.5),
         "clipped quantiles": Clipped(quantiles, -1.0, 1.5),
         "clipped recalibrated": Clipped(Recalibrated(mixture, g), high=1.0),
+        "warped normal": Warped(normal, knots, levels),
+        "warped mixture": Warped(mixture, knots, levels),
+        "warped empirical": Warped(empirical, knots, levels),
+        "warped clipped": Warped(Clipped(normal, -1.0, 1.5), knots, levels),
         "stacked": Stacked(
             [Recalibrated(normal, g)[:1], empirical[1:-1], Clipped(mixture, -1)[-1]]
         ),

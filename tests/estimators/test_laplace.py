@@ -9,6 +9,7 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
+import calibrant.estimators._base as base
 from calibrant import HeteroscedasticRegressor, LaplaceRegressor
 from calibrant.estimators import laplace
 from calibrant.estimators.laplace import _prior_precision
@@ -92,7 +93,7 @@ def test_rows_in_chunks_give_the_same_posterior(monkeypatch: pytest.MonkeyPatch)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.normal(size=200)
     whole = LaplaceRegressor(**QUICK).fit(X, y).predict_dist(X).epistemic
-    monkeypatch.setattr(laplace, "PREDICT_ROWS", 7)
+    monkeypatch.setattr(base, "_PREDICT_ROWS", 7)
     np.testing.assert_allclose(
         LaplaceRegressor(**QUICK).fit(X, y).predict_dist(X).epistemic, whole, rtol=1e-9
     )

@@ -115,6 +115,9 @@ def test_wrong_class_is_named(tmp_path) -> None:
     "change",
     [
         {"class": "os.system"},
+        {"class": "Windows"},
+        {"class": "AdaptiveRecalibrator"},
+        {"class": "load_model"},
         {"parameters": {"evil": 1}},
         {"parameters": {"hidden": [999]}},
         {"n_inputs": 77},

@@ -233,7 +233,7 @@ def test_kernel_score_is_proper(kernel) -> None:
         ({"match": "conditional"}, "match must be one of marginal, joint, distribution"),
         ({"statistic": "w"}, "statistic must be one of u, v"),
         ({"expectation": "exact"}, "expectation must be one of closed, sampled"),
-        ({"method": "quadratic"}, "method must be one of auto, pairwise"),
+        ({"method": "quadratic"}, "method must be one of auto, pairwise, fused, linear"),
         ({"condition_bandwidth": 0.0}, "condition_bandwidth must be > 0"),
     ],
 )

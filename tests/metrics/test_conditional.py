@@ -163,3 +163,10 @@ def test_bad_bins() -> None:
         calibration_by_bins(dist, y, by=[1.0, np.nan])
     with pytest.raises(DataError, match=r"by must hold numbers.*calibration_by_group for labels"):
         calibration_by_bins(dist, y, by=["a", "b"])
+
+
+def test_bins_are_named_without_exponents_and_once() -> None:
+    dist = Normal(np.zeros(6), np.ones(6))
+    by = [48_450.4, 52_000.0, 60_000.0, 60_000.0, 60_000.0, 60_000.0]
+    found = calibration_by_bins(dist, np.zeros(6), by=by, bins=3)
+    assert found.names == ("48,450 to 52,000", "60,000")

@@ -45,7 +45,7 @@ def test_own_module_gets_a_head_and_is_not_changed() -> None:
 
 
 def test_errors_say_what_was_expected() -> None:
-    with pytest.raises(ParameterError, match=r'network must be "mlp" or a torch\.nn\.Module'):
+    with pytest.raises(ParameterError, match=r'network must be "mlp", "lstm", "gru" or a torch'):
         build_network("transformer", 4, (8,), GaussianHead())
     with pytest.raises(ParameterError, match="at least one layer"):
         build_network("mlp", 4, (), GaussianHead())

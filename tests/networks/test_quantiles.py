@@ -36,6 +36,15 @@ def test_the_loss_is_the_crps_of_the_distribution() -> None:
     np.testing.assert_allclose(single, score, rtol=1e-3, atol=1e-5)
 
 
+def test_the_distribution_function_is_that_of_the_distribution() -> None:
+    head, raw = QuantileHead(LEVELS), outputs(3, 40)
+    y = torch.linspace(-20, 20, 40, dtype=torch.float64)
+    cdf = head.torch_distribution(raw).cdf(y)
+    assert cdf.shape == (3, 40)
+    for member, said in zip(raw, cdf, strict=True):
+        np.testing.assert_allclose(said, head.distribution(member).cdf(y.numpy()), atol=1e-12)
+
+
 def test_the_first_output_is_the_quantile_in_the_middle() -> None:
     raw = outputs(6)
     dist = QuantileHead(LEVELS).distribution(raw)

@@ -146,7 +146,7 @@ def test_a_crash_leaves_nothing(fitted, tmp_path: Path, monkeypatch) -> None:
 def test_another_model_inside_is_refused(fitted, network, tmp_path: Path) -> None:
     fitted.save(tmp_path / "saved")
     shutil.rmtree(tmp_path / "saved" / "model")
-    with pytest.raises(ModelFileError, match="missing, swapped or was changed"):
+    with pytest.raises(ModelFileError, match="model is missing or was exchanged"):
         calibrant.load_model(tmp_path / "saved")
     X, y = draw()
     HeteroscedasticRegressor(**(QUICK | {"random_state": 1})).fit(X, y).save(
@@ -168,13 +168,13 @@ def test_the_wrong_class_is_named(fitted, tmp_path: Path) -> None:
 def test_a_forged_folder_is_an_error_not_a_crash(fitted, tmp_path, change) -> None:
     fitted.save(tmp_path / "saved")
     manifest, tensors = read_model(tmp_path / "saved")
-    save = fitted.model_.save
-    write_model(tmp_path / "forged", manifest | change, tensors, inner=save)
+    parts = {"model": fitted.model_.save}
+    write_model(tmp_path / "forged", manifest | change, tensors, parts=parts)
     with pytest.raises(ModelFileError, match="does not describe a whole"):
         calibrant.load_model(tmp_path / "forged")
     for name in tensors:
         less = {key: value for key, value in tensors.items() if key != name}
-        write_model(tmp_path / "forged", manifest, less, inner=save, overwrite=True)
+        write_model(tmp_path / "forged", manifest, less, parts=parts, overwrite=True)
         with pytest.raises(ModelFileError, match="does not describe a whole"):
             calibrant.load_model(tmp_path / "forged")
 

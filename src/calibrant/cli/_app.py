@@ -11,10 +11,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from calibrant.cli._interrupts import forget_kept, what_was_kept
 from calibrant.cli._output import report_error
+from calibrant.cli.backtest import backtest
+from calibrant.cli.bench import bench
+from calibrant.cli.datasets import datasets
 from calibrant.cli.demo import demo
+from calibrant.cli.doctor import doctor
 from calibrant.cli.evaluate import evaluate
+from calibrant.cli.explain import explain
 from calibrant.cli.fit import fit
+from calibrant.cli.forecast import forecast
 from calibrant.cli.predict import predict
 from calibrant.errors import CalibrantError
 
@@ -23,6 +30,7 @@ class _Commands(TyperGroup):
     """Turns errors of our family and of the file system into one sentence and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
+        forget_kept()
         try:
             return super().invoke(ctx)
         except CalibrantError as error:
@@ -34,7 +42,7 @@ class _Commands(TyperGroup):
             report_error(f"{error.filename or 'The file system'}: {error.strerror or error}.")
             raise typer.Exit(2) from error
         except KeyboardInterrupt as error:
-            report_error("nothing was written.", title="Interrupted")
+            report_error(what_was_kept(), title="Interrupted")
             raise typer.Exit(130) from error
 
 
@@ -42,7 +50,6 @@ app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
     rich_markup_mode="markdown",  # paragraphs are wrapped anew, whatever their line breaks here
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -68,5 +75,6 @@ def _describe(
     """Calibrated probabilistic regression: intervals that cover what they promise."""
 
 
-for _command in (fit, predict, evaluate, demo):
+for _command in (fit, predict, evaluate, forecast, backtest, datasets, explain, demo, doctor):
     app.command()(_command)
+app.add_typer(bench, name="bench")

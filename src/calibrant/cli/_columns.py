@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
+from calibrant.cli._hints import did_you_mean
 from calibrant.errors import DataError
 
 if TYPE_CHECKING:
@@ -131,9 +131,8 @@ def _as_text(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _with_hint(name: str, known: Iterable[str]) -> str:
-    by_letters = {str(other).lower(): str(other) for other in known}
-    close = difflib.get_close_matches(name.lower(), by_letters, n=1)
-    return f"{name!r} (did you mean {by_letters[close[0]]!r}?)" if close else repr(name)
+    close = did_you_mean(name, known)
+    return repr(name) if close is None else f"{name!r} (did you mean {close!r}?)"
 
 
 def _listing(columns: Collection[str]) -> str:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from calibrant.errors import CalibrantWarning
@@ -37,7 +38,7 @@ class Voice:
     @property
     def shows_progress(self) -> bool:
         """Whether somebody watches: a bar in a log file is noise."""
-        return console.is_terminal and not self._quiet
+        return _is_watched() and not self._quiet
 
     def note(self, sentence: str) -> None:
         """Print what the user may want to know about the data."""
@@ -51,7 +52,8 @@ class Voice:
 
     @contextmanager
     def hears_warnings(self) -> Iterator[None]:
-        """Turn warnings of our family into notes; others are shown as Python shows them."""
+        """Turn warnings of our family into notes, each said once; others stay Python's."""
+        said: set[str] = set()
         with warnings.catch_warnings():
             warnings.simplefilter("always", CalibrantWarning)
             shown_by_python = warnings.showwarning
@@ -64,18 +66,29 @@ class Voice:
                 file: TextIO | None = None,
                 line: str | None = None,
             ) -> None:
-                if issubclass(category, CalibrantWarning):
-                    self.note(str(message))
-                else:
+                if not issubclass(category, CalibrantWarning):
                     shown_by_python(message, category, filename, lineno, file, line)
+                elif str(message) not in said:
+                    said.add(str(message))
+                    self.note(str(message))
 
             warnings.showwarning = show
             yield
 
+    def show(self, table: Table) -> None:
+        """Print a table."""
+        if not self._quiet:
+            console.print(table)
+
 
 def _say(text: Text) -> None:
     # In a pipe a sentence stays on one line, where grep finds it.
-    console.print(text, soft_wrap=not console.is_terminal)
+    console.print(text, soft_wrap=not _is_watched())
+
+
+def _is_watched() -> bool:
+    # Not console.is_terminal: FORCE_COLOR asks for colours in a pipe, not for moving bars.
+    return sys.stderr.isatty() and not console.is_dumb_terminal
 
 
 def write_out(text: str) -> None:

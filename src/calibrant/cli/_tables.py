@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from calibrant.cli._interrupts import keeping
 from calibrant.errors import DataError, MissingFileError, OutputExistsError, ParameterError
 
 if TYPE_CHECKING:
@@ -96,15 +97,24 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
 
 @contextmanager
 def staged(folder: Path) -> Iterator[Path]:
-    """Give a temporary folder whose files move into `folder` once all of them are written."""
+    """Give a temporary folder whose files move into `folder` once all of them are written.
+
+    `folder` is made if need be, and is gone again if nothing came to be written.
+    """
     # Beside the destination: a rename is atomic within one file system only.
+    made = not folder.exists()
+    folder.mkdir(exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".calibrant.", dir=folder))
     try:
         yield work
-        for file in sorted(work.iterdir()):
-            os.replace(file, folder / file.name)
+        files = sorted(work.iterdir())
+        with keeping(*(folder / file.name for file in files)):
+            for file in files:
+                os.replace(file, folder / file.name)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+        if made and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def _suffix(path: Path) -> str:

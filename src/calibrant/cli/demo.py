@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibrant.cli._output import Voice, write_out
+from calibrant.cli._output import Voice, write_json, write_out
 from calibrant.cli._tables import staged
 from calibrant.errors import MissingFileError, OutputExistsError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def demo(
     out: Annotated[
-        Path, typer.Option(help="Folder for the figures and scores.json.", metavar="FOLDER")
+        Path, typer.Option(help="Folder for the report, figures and scores.", metavar="FOLDER")
     ] = Path("demo"),
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer rows and epochs: seconds, rougher results.")
@@ -31,6 +31,8 @@ def demo(
         int,
         typer.Option(min=0, max=2**32 - 1, help="Seed of data, split and networks.", metavar="N"),
     ] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print scores.json.")] = False,
 ) -> None:
     """Compare a likelihood fit, a calibrated fit and the truth on synthetic data.
 
@@ -41,18 +43,31 @@ def demo(
     from calibrant.cli._demo_run import run_methods
     from calibrant.cli._demo_table import print_scores
     from calibrant.metrics import evaluate
+    from calibrant.report import write_report
 
-    voice = Voice()
+    voice = Voice(quiet=quiet)
     run = run_methods(quick=quick, seed=seed, voice=voice)
     scores = {name: evaluate(dist, run.y) for name, dist in run.forecasts.items()}
-    voice.say("Drawing the figures")
-    out.mkdir(exist_ok=True)
+    voice.say("Drawing the figures and the report")
     with staged(out) as folder:
         draw_figures(run, folder)
-        text = json.dumps(_record(run, scores, quick=quick, seed=seed), indent=2, allow_nan=False)
+        write_report(
+            folder / "report.html",
+            {name: run.models.get(name, dist) for name, dist in run.forecasts.items()},
+            run.X,
+            run.y,
+            title=f"Demo: {run.data.name} data",
+            target=run.data.target,
+        )
+        record = _record(run, scores, quick=quick, seed=seed)
+        text = json.dumps(record, indent=2, allow_nan=False)
         (folder / "scores.json").write_text(text + "\n", encoding="utf-8")
-    print_scores(run, scores)
-    write_out(f"\nFigures and scores.json are in {out}.")
+    if as_json:
+        write_json(record)
+    elif not quiet:
+        write_out(f"Open {out / 'report.html'} in a browser: the interactive report.\n")
+        print_scores(run, scores)
+        write_out(f"\nFigures and scores.json are in {out}.")
 
 
 def _check_folder(out: Path) -> None:

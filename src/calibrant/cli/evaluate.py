@@ -27,12 +27,22 @@ def evaluate(
         str | None,
         typer.Option(help="Also check calibration within these groups.", metavar="COL"),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Also write the interactive report, one HTML file.", metavar="FILE"),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an older report.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No notes, only the result.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
     """Score a model: calibration beside its noise floor, sharpness, scores and a verdict."""
     if as_json and as_markdown:
         raise ParameterError("Choose one of --json and --markdown.")
+    if report is not None:
+        from calibrant.report import check_free, write_report
+
+        check_free(report, overwrite=force)
     from calibrant.cli._columns import check_columns, labels, rows_with_target
     from calibrant.cli._models import categorical_columns, innermost, model_inputs
     from calibrant.estimators import load_model
@@ -44,13 +54,13 @@ def evaluate(
         raise ParameterError(f"{model} was fitted to a target without a name: pass --target.")
     frame = read_table(data, text=categorical_columns(fitted))
     check_columns(frame, [name] if groups is None else [name, groups], data)
-    voice = Voice()
+    voice = Voice(quiet=quiet)
     frame = rows_with_target(frame, name, data, voice)
+    inputs = model_inputs(fitted, frame, data, without=[name])
     with voice.hears_warnings():
-        dist = fitted.predict_dist(model_inputs(fitted, frame, data, without=[name]))
-    result = evaluate_forecast(
-        dist, frame[name].to_numpy(), None if groups is None else labels(frame, groups)
-    )
+        dist = fitted.predict_dist(inputs)
+    members = None if groups is None else labels(frame, groups)
+    result = evaluate_forecast(dist, frame[name].to_numpy(), members)
     if as_json:
         write_json(result.to_dict())
     elif as_markdown:
@@ -59,3 +69,14 @@ def evaluate(
         write_out(str(result))
         if result.groups is not None:
             write_out(f"\n{result.groups}")
+    if report is not None:
+        write_report(
+            report,
+            fitted,
+            inputs,
+            frame[name],
+            overwrite=force,
+            groups=None if members is None else frame[groups].map(str),
+            title=f"{model.name} on {data.name}",
+        )
+        voice.say(f"Report: {report}")

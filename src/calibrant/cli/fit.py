@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich import box
+from rich.table import Table
 
 from calibrant.cli._columns import (
     check_columns,
@@ -18,6 +20,7 @@ from calibrant.cli._columns import (
     text_columns,
     training_inputs,
 )
+from calibrant.cli._interrupts import keeping
 from calibrant.cli._output import Voice, write_json
 from calibrant.cli._tables import read_table
 from calibrant.errors import ParameterError
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calibrant.estimators import NetworkRegressor
+
+
+_STAGES = {1: "1, likelihood (NLL)", 2: "2, matching (CRPS)"}
 
 
 class Method(StrEnum):
@@ -129,13 +135,15 @@ def fit(
             if validation is None
             else _validation_rows(validation, inputs, target, weight, voice),
         )
-    model.save(out, overwrite=force)
+    with keeping(out):
+        model.save(out, overwrite=force)
 
     encoded = [] if model.encoder_ is None else model.encoder_.notes
     for note in encoded:
         voice.note(note)
     summary = _summary(model, rows=len(frame))
     voice.say(_in_words(summary))
+    voice.show(_table(summary))
     voice.say(f"The model is in {out}. Try: calibrant evaluate {out} TEST")
     if as_json:
         write_json({"model": str(out), **summary, "notes": [*notes, *encoded]})
@@ -182,13 +190,13 @@ def _summary(model: NetworkRegressor, *, rows: int) -> dict[str, Any]:
     for number in sorted({record["stage"] for record in model.history_}):
         records = [record for record in model.history_ if record["stage"] == number]
         kept = next(record for record in records if record["best"])
-        score = kept["validation_score"]
         stages.append(
             {
                 "stage": number,
                 "epochs": records[-1]["epoch"],
                 "best_epoch": kept["epoch"],
-                "validation_score": score if math.isfinite(score) else None,
+                "first_score": _finite(records[0]["validation_score"]),
+                "validation_score": _finite(kept["validation_score"]),
             }
         )
     return {
@@ -201,14 +209,35 @@ def _summary(model: NetworkRegressor, *, rows: int) -> dict[str, Any]:
     }
 
 
+def _finite(score: float) -> float | None:
+    return score if math.isfinite(score) else None
+
+
 def _in_words(summary: dict[str, Any]) -> str:
-    lines = [
+    return (
         f"{summary['method']}: {summary['target']} from {len(summary['inputs'])} columns, "
         f"{summary['rows']:,} rows, {summary['held_out_rows']:,} held out to stop and calibrate."
-    ]
+    )
+
+
+def _table(summary: dict[str, Any]) -> Table:
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 2, 0, 0),
+        caption="scores of the scaled target, lower is better",
+        caption_justify="left",
+    )
+    table.add_column("Stage")
+    for name in ("epochs", "kept", "held-out score", "at its start"):
+        table.add_column(name, justify="right")
+    quantiles = summary["method"] == Method.QuantileNetworkRegressor.name
+    names = _STAGES | ({1: "1, quantiles (CRPS)"} if quantiles else {})
     for stage in summary["stages"]:
-        kept = f"kept epoch {stage['best_epoch']} of {stage['epochs']}"
-        if stage["best_epoch"] == 0:
-            kept = f"no better than its start in {stage['epochs']} epochs, rolled back"
-        lines.append(f"Stage {stage['stage']}: {kept}.")
-    return "\n".join(lines)
+        kept, scores = stage["best_epoch"], (stage["validation_score"], stage["first_score"])
+        table.add_row(
+            names.get(stage["stage"], str(stage["stage"])),
+            str(stage["epochs"]),
+            f"epoch {kept}" if kept else "its start",
+            *("" if score is None else f"{score:.4f}" for score in scores),
+        )
+    return table

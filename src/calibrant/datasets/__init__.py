@@ -7,6 +7,8 @@
 """
 
 from calibrant.datasets._dataset import Dataset
-from calibrant.datasets._load import load, names
+from calibrant.datasets._info import DatasetInfo
+from calibrant.datasets._load import info, load, names, variants
+from calibrant.datasets._places import cache_dir
 
-__all__ = ["Dataset", "load", "names"]
+__all__ = ["Dataset", "DatasetInfo", "cache_dir", "info", "load", "names", "variants"]

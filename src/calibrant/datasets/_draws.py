@@ -1,4 +1,4 @@
-"""Checks of the two arguments that every random draw takes."""
+"""What all generated data share: the checks of their two arguments, and that nobody owns them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrant.errors import ParameterError
 
+GENERATED = "none needed: generated"
 RandomState = int | np.random.Generator | None
 
 

@@ -1,6 +1,7 @@
 """Synthetic regression data whose true conditional distribution is known exactly.
 
-Every target is drawn from a Gaussian mixture that depends on four inputs:
+Every target is drawn from a distribution that depends on four inputs, a Gaussian mixture except
+for `discrete`:
 
 ======== ============== =====================================================
 input    distribution   what it does
@@ -22,12 +23,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.datasets._dataset import Dataset
-from calibrant.datasets._draws import RandomState, generator, row_count
+from calibrant.datasets._draws import GENERATED, RandomState, generator, row_count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["bimodal", "heteroscedastic", "skewed"]
+__all__ = ["bimodal", "discrete", "heteroscedastic", "skewed"]
 
 
 def heteroscedastic(n: int = 2000, random_state: RandomState = 0) -> Dataset:
@@ -137,6 +138,47 @@ def bimodal(n: int = 2000, random_state: RandomState = 0) -> Dataset:
     )
 
 
+def discrete(n: int = 2000, random_state: RandomState = 0) -> Dataset:
+    """Whole numbers from a few to a dozen values a row, as scores and counts are.
+
+    Each target is one of twenty equally likely values: the twenty quantiles of a normal
+    distribution at 1/40, 3/40 ... 39/40, rounded.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    random_state : int, numpy.random.Generator or None
+        Seed or source of the draws; None is a fresh seed.
+
+    Returns
+    -------
+    Dataset
+        With ``truth`` of 20 samples a row.
+
+    Examples
+    --------
+    >>> data = discrete(100)
+    >>> data.truth["samples"].shape, bool((data.y == data.y.round()).all())
+    ((100, 20), True)
+    """
+    from scipy.special import ndtri
+
+    rng = generator(random_state)
+    inputs = _draw_inputs(n, rng)
+    scale = (0.6 + 0.4 * np.abs(inputs.x)) * np.exp(0.15 * inputs.spread)  # (n,)
+    quantiles = ndtri((np.arange(20) + 0.5) / 20)  # (20,)
+    samples = np.round(5.0 + _wave(inputs)[:, None] + scale[:, None] * quantiles)
+    y = samples[np.arange(n), rng.integers(20, size=n)]
+    return _dataset(
+        "discrete",
+        "Whole numbers around a wave: a distribution of atoms, which no density describes.",
+        inputs,
+        y,
+        {"samples": samples},
+    )
+
+
 @dataclass(frozen=True)
 class _Inputs:
     """The four input columns, each of shape (n,)."""
@@ -173,20 +215,31 @@ def _draw_dataset(
     rng: np.random.Generator,
 ) -> Dataset:
     """Draw one target per row from its mixture; the three arrays have shape (n, K)."""
-    import pandas as pd
-
     n, n_components = weights.shape
     # Counting the cumulative weights below a uniform draw picks a component per row.
     below = rng.uniform(size=(n, 1)) > np.cumsum(weights, axis=1)
     chosen = np.minimum(below.sum(axis=1), n_components - 1)  # rounding may leave the sum below 1
     row = np.arange(n)
     y = rng.normal(locs[row, chosen], scales[row, chosen])
+    truth = {"weights": weights, "locs": locs, "scales": scales}
+    return _dataset(name, description, inputs, y, truth)
+
+
+def _dataset(
+    name: str,
+    description: str,
+    inputs: _Inputs,
+    y: NDArray[np.float64],
+    truth: dict[str, NDArray[np.float64]],
+) -> Dataset:
+    import pandas as pd
+
     return Dataset(
         name=name,
         frame=pd.DataFrame(vars(inputs) | {"y": y}),
         target="y",
         task="regression",
         description=description,
-        licence="none needed: generated",
-        truth={"weights": weights, "locs": locs, "scales": scales},
+        licence=GENERATED,
+        truth=truth,
     )

@@ -15,6 +15,7 @@ from calibrant.distributions.predictor import DistributionPredictor
 from calibrant.distributions.quantiles import Quantiles
 from calibrant.distributions.recalibrated import Recalibrated
 from calibrant.distributions.stacked import Stacked, concatenate
+from calibrant.distributions.warped import Warped
 
 __all__ = [
     "Affine",
@@ -28,5 +29,6 @@ __all__ = [
     "Quantiles",
     "Recalibrated",
     "Stacked",
+    "Warped",
     "concatenate",
 ]

@@ -2,6 +2,7 @@
 
 from calibrant.estimators._base import NetworkRegressor
 from calibrant.estimators._loading import load_model
+from calibrant.estimators._windows import Windows
 from calibrant.estimators.deep_ensemble import DeepEnsembleRegressor
 from calibrant.estimators.deep_gp import DeepGPRegressor
 from calibrant.estimators.ensemble_likelihood import EnsembleLikelihoodRegressor
@@ -23,5 +24,6 @@ __all__ = [
     "MMDRegressor",
     "NetworkRegressor",
     "QuantileNetworkRegressor",
+    "Windows",
     "load_model",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -26,6 +26,7 @@ from calibrant.distributions import (
     concatenate,
 )
 from calibrant.errors import ParameterError
+from calibrant.estimators._rows import scaled_rows
 from calibrant.estimators._saving import restore_estimator, save_estimator
 from calibrant.estimators._scaling import Scaler, Scaling, fit_scaler, fit_target_scaler
 from calibrant.estimators._splits import inner_split
@@ -33,9 +34,10 @@ from calibrant.estimators._table import TableEncoder, to_local
 from calibrant.estimators._validation import (
     Sample,
     check_enough,
-    check_matrix,
+    check_inputs,
     check_sample,
 )
+from calibrant.estimators._windows import Windows
 from calibrant.metrics import pit
 from calibrant.networks import GaussianHead, Head, MemberNetworks, build_network
 from calibrant.persistence import read_model
@@ -50,10 +52,10 @@ from calibrant.training import (
     run_stage,
 )
 
-Array = NDArray[np.float64]
+Inputs = NDArray[np.float64] | Windows
 
 _LEAST_HELD_OUT = 10  # fewer PIT values say less about the shape than the network does
-PREDICT_ROWS = 1 << 16  # at a time: memory stays bounded
+_PREDICT_ROWS = 1 << 16  # at a time: memory stays bounded; steps of sequences count as rows
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -71,7 +73,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     """
 
     network: str | nn.Module = "mlp"
-    hidden: Sequence[int] = (256, 256)
+    hidden: Sequence[int] | None = None
     epochs: int = 200
     batch_size: int | Literal["auto"] = "auto"
     lr: float = 1e-3
@@ -94,12 +96,15 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         monotone_: MonotoneMap | None
         encoder_: TableEncoder | None
         n_features_in_: int
+        n_steps_: int | None
         feature_names_in_: NDArray[Any]
         target_name_: str | None
         n_held_out_: int
 
     # Fitted numbers and arrays of a subclass that are saved beside these.
     _numbers: ClassVar[tuple[str, ...]] = ()
+    # Whether the network takes (n, steps, d); otherwise all steps are one row of inputs.
+    _reads_sequences: ClassVar[bool] = True
 
     # ---- what a subclass writes -------------------------------------------------------------
 
@@ -108,7 +113,15 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} must say what it minimises.")
 
     def _one_stage(
-        self, train: Rows, loss: Objective, score: Objective, *, together: bool = False
+        self,
+        train: Rows,
+        loss: Objective,
+        score: Objective,
+        *,
+        together: bool = False,
+        name: str = "likelihood",
+        score_name: str = "NLL",
+        pit: Objective | None = None,
     ) -> Stage:
         """Stage 1 with the budget that the parameters give."""
         return Stage(
@@ -121,6 +134,9 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             weight_decay=self.weight_decay,
             patience=self.patience,
             together=together,
+            name=name,
+            score_name=score_name,
+            pit=pit,
         )
 
     def _n_members(self) -> int:
@@ -168,8 +184,10 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array, frame or tensor of shape (n, d)
+        X : array, frame or tensor of shape (n, d), or sequences of shape (n, steps, d)
             NumPy, pandas, polars or torch; categorical columns of frames become one-hot.
+            Sequences are a 3-D array or tensor, or `Windows` into a series, which are never
+            copied as a whole.
         y : array of shape (n,)
         sample_weight : array of shape (n,), optional
             Rows of weight 0 are left out.
@@ -209,7 +227,10 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
 
     def _train(self, train: Sample, valid: Sample, seed: int) -> None:
         device = resolve_device(self.device)
-        self.input_scaler_ = fit_scaler(train.x, train.weight, self.scaling)
+        x, weight = train.x, train.weight
+        if isinstance(x, Windows):
+            x, weight = x.seen_rows(weight)
+        self.input_scaler_ = fit_scaler(x, weight, self.scaling)
         self.target_scaler_ = fit_target_scaler(train.y, train.weight, self.scaling)
         # Everything random follows the seed, and torch's global generator stays as it is.
         seeds = _member_seeds(seed, self._n_members())
@@ -217,8 +238,10 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         on_gpu = [device] if device.type == "cuda" else []
         history: list[Record] = []
         with torch.random.fork_rng(devices=on_gpu), open_progress(self.verbose) as progress:
-            network = self._build(train.x.shape[1], seeds).to(device)
-            rows, held_out = self._tensors(train, device), self._tensors(valid, device)
+            network = self._build(train.x.shape[-1], seeds).to(device)
+            rows, held_out = scaled_rows(
+                [train, valid], self.input_scaler_, self.target_scaler_, device
+            )
             self._initialise(network, rows)
             for stage in self._stages(rows, generators[0]):
                 history += run_stage(stage, network, rows, held_out, generators, progress)
@@ -231,20 +254,16 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         networks, head = [], self._make_head()
         for seed in seeds:
             torch.manual_seed(seed)
-            networks.append(build_network(self.network, n_inputs, self.hidden, head, self.dropout))
-        return MemberNetworks(networks)
+            networks.append(
+                build_network(
+                    self.network, n_inputs, self.hidden, head, self.dropout, self.n_steps_
+                )
+            )
+        return MemberNetworks(networks, sequences=self.n_steps_ is not None)
 
     def _initialise(self, network: MemberNetworks, rows: Rows) -> None:
         """Start at the mean of the scaled target: 0, or somewhere in [0, 1]."""
         network.by_name()["output.bias"][:] = network.head.initial_bias(*rows.target_moments())
-
-    def _tensors(self, sample: Sample, device: torch.device) -> Rows:
-        scaled = (
-            self.input_scaler_.transform(sample.x),
-            self.target_scaler_.transform(sample.y),
-            sample.weight / sample.weight.mean(),
-        )
-        return Rows(*(torch.as_tensor(a, dtype=torch.float32, device=device) for a in scaled))
 
     def _batch_size(self, n_rows: int) -> int:
         if self.batch_size == "auto":
@@ -257,9 +276,9 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     def predict_dist(self, X: Any) -> Distribution:
         """Predictive distribution of every row, in target units."""
         self._check_fitted()
-        return self._predict_matrix(check_matrix(self, X, reset=False))
+        return self._predict_matrix(check_inputs(self, X, reset=False))
 
-    def _predict_matrix(self, x: Array) -> Distribution:
+    def _predict_matrix(self, x: Inputs) -> Distribution:
         dist = self._raw_distribution(x)
         if self.monotone_ is not None:
             dist = Recalibrated(dist, self.monotone_)
@@ -272,14 +291,12 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         return Clipped(dist, -np.inf if low is None else low, np.inf if high is None else high)
 
     @torch.no_grad()
-    def _raw_distribution(self, x: Array) -> Distribution:
+    def _raw_distribution(self, x: Inputs) -> Distribution:
         """What the network says, in target units, before recalibration and bounds."""
         network = self._for_prediction()
-        like = next(network.parameters())
-        scaled = torch.as_tensor(self.input_scaler_.transform(x))
         parts = [
-            self._answer(self._forward(network, chunk.to(like)))
-            for chunk in scaled.split(max(1, PREDICT_ROWS // self._n_answers()))
+            self._answer(self._forward(network, inputs))
+            for _, inputs in self._chunks(x, next(network.parameters()))
         ]
         scaler = self.target_scaler_
         return concatenate(parts).affine(float(scaler.loc), float(scaler.scale))
@@ -290,6 +307,50 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         return copy.deepcopy(self.module_).to(
             torch.float32 if device.type == "mps" else torch.float64
         )
+
+    def _chunks(self, x: Inputs, like: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
+        """Rows few enough for the memory, and their scaled inputs as tensors like `like`."""
+        size = max(1, _PREDICT_ROWS // (self._n_answers() * (self.n_steps_ or 1)))
+        for start in range(0, len(x), size):
+            rows = slice(start, start + size)
+            scaled = self.input_scaler_.transform(np.asarray(x[rows]))
+            yield rows, torch.as_tensor(scaled).to(like)
+
+    def report(
+        self,
+        X: Any,
+        y: Any,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        overwrite: bool = False,
+        **options: Any,
+    ) -> Any:
+        """Judge the model on rows it has not seen, on one interactive page.
+
+        Parameters
+        ----------
+        X : array, frame or tensor of shape (n, d)
+        y : array of shape (n,)
+        path : path, optional
+            HTML file to write as well.
+        overwrite : bool
+            Replace a file that is already there.
+        **options
+            Of `calibrant.report.build_report`: groups, coverage, title, target.
+
+        Returns
+        -------
+        calibrant.report.Report
+            With ``html`` and ``save(path)``; a notebook shows the page itself.
+        """
+        # The one import that looks upwards: a convenience, so it stays inside its function.
+        from calibrant.report import build_report, write_report
+
+        self._check_fitted()
+        options["target"] = options.get("target") or _name_of(y) or self.target_name_
+        if path is None:
+            return build_report(self, X, y, **options)
+        return write_report(path, self, X, y, overwrite=overwrite, **options)
 
     # ---- save and load ----------------------------------------------------------------------
 

@@ -19,6 +19,12 @@ def mean_nll(network: MemberNetworks, rows: Rows, beta: float = 0.0) -> Tensor:
     return (rows.weight * loss).mean(dim=-1)
 
 
+def pit_values(network: MemberNetworks, rows: Rows) -> Tensor:
+    """PIT values of the rows under every member, (M, n)."""
+    values: Tensor = network(rows.x).cdf(rows.y)
+    return values
+
+
 def check_beta(beta: float) -> None:
     """Complain about a power of the variance that is none."""
     if not 0 <= beta <= 1:

@@ -40,6 +40,7 @@ def save_estimator(
         "parameters": parameters,
         "n_features": model.n_features_in_,
         "n_inputs": len(model.input_scaler_.loc),
+        "n_steps": model.n_steps_,
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])] or None,
         "target_name": model.target_name_,
         "n_held_out": model.n_held_out_,
@@ -92,6 +93,8 @@ def _restore(
     model: NetworkRegressor, manifest: dict[str, Any], tensors: dict[str, NDArray[Any]]
 ) -> None:
     model.n_features_in_ = int(manifest["n_features"])
+    steps = manifest.get("n_steps")  # unknown to the first version
+    model.n_steps_ = None if steps is None else int(steps)
     if manifest["feature_names"] is not None:
         model.feature_names_in_ = np.array(manifest["feature_names"], dtype=object)
     model.target_name_ = manifest["target_name"]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold
+from sklearn.model_selection import GroupShuffleSplit
 
 from calibrant.errors import DataError, ParameterError
-
-Index = NDArray[np.intp]
+from calibrant.recalibration._folds import Index, make_folds
 
 
 def inner_split(
@@ -47,8 +45,15 @@ def inner_split(
     if cv is None and labels is None:
         train, held_out = _at_random(len(rows), fraction, random_state)
     else:
-        splitter = cv if _is_own(cv) else _splitter(cv, labels, fraction, random_state)
-        train, held_out = _last_split(splitter, len(rows), labels)
+        if cv is None and labels is not None and len(set(labels.tolist())) < 2:
+            raise DataError(
+                f"Can't hold out a group: all {len(rows)} rows belong to one. Give at least two "
+                "groups, or validation_data."
+            )
+        splitter = _by_group(fraction, random_state) if cv is None else cv
+        blank = np.zeros((len(rows), 1))  # splitters count rows, whatever is in them
+        folds = make_folds(splitter, blank, None, labels, random_state=random_state)
+        train, held_out = folds[-1]
     sides = rows[train], rows[held_out]
     return _checked(*(side[weights[side] > 0] for side in sides))
 
@@ -63,14 +68,8 @@ def _at_random(n: int, fraction: float, random_state: int) -> tuple[Index, Index
     return np.sort(order[held_out:]), np.sort(order[:held_out])
 
 
-def _splitter(cv: int | None, labels: Any, fraction: float, random_state: int) -> Any:
-    if cv is None:
-        return GroupShuffleSplit(n_splits=1, test_size=_share(fraction), random_state=random_state)
-    if cv < 2:
-        raise ParameterError(f"cv must be a number of at least 2 folds, got {cv}.")
-    if labels is None:
-        return KFold(int(cv), shuffle=True, random_state=random_state)
-    return GroupKFold(int(cv))
+def _by_group(fraction: float, random_state: int) -> GroupShuffleSplit:
+    return GroupShuffleSplit(n_splits=1, test_size=_share(fraction), random_state=random_state)
 
 
 def _share(fraction: float) -> float:
@@ -79,25 +78,10 @@ def _share(fraction: float) -> float:
     return fraction
 
 
-def _last_split(cv: Any, n: int, labels: NDArray[Any] | None) -> tuple[Index, Index]:
-    try:
-        own = hasattr(cv, "split")
-        splits: Iterable[Any] = cv.split(np.zeros((n, 1)), None, labels) if own else cv
-        *_, (train, held_out) = splits
-        return np.arange(n)[train], np.arange(n)[held_out]  # positions or masks
-    except (TypeError, ValueError, IndexError) as error:
-        raise ParameterError(
-            f"Can't hold out some of the {n} rows with {cv!r}: {error} cv must be a number of "
-            "folds, a scikit-learn splitter or a list of (train, test) positions."
-        ) from error
-
-
 def _checked(train: Index, held_out: Index) -> tuple[Index, Index]:
     if len(train) < 2 or len(held_out) < 2:
         raise DataError(
             f"The inner split leaves {len(train)} rows to train on and {len(held_out)} to hold "
             "out; both need at least 2. Change cv, groups or validation_fraction."
         )
-    if np.intersect1d(train, held_out).size:
-        raise DataError("The inner split must name different rows on its two sides.")
     return train, held_out

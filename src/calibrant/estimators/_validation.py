@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 
 from calibrant.errors import CalibrantError, DataError, DataWarning
 from calibrant.estimators._table import TableEncoder, as_frame, needs_encoder, to_local
+from calibrant.estimators._windows import Windows
 
 if TYPE_CHECKING:
     from calibrant.estimators._base import NetworkRegressor
@@ -28,9 +29,12 @@ LEAST_ROWS = 10
 
 
 class Sample(NamedTuple):
-    """Inputs (n, d), targets (n,) and weights (n,) in float64, as the user's units have them."""
+    """Inputs (n, d), targets (n,) and weights (n,) in float64, as the user's units have them.
 
-    x: Array
+    Inputs that are sequences are `Windows`, (n, steps, d).
+    """
+
+    x: Array | Windows
     y: Array
     weight: Array
 
@@ -48,8 +52,50 @@ def check_sample(
             f"This {type(model).__name__} estimator requires y to be passed, "
             "but the target y is None."
         )
-    x = check_matrix(model, X, reset=reset)
+    x = check_inputs(model, X, reset=reset)
     return Sample(x, *_check_targets(x, y, sample_weight))
+
+
+def check_inputs(model: NetworkRegressor, X: Any, *, reset: bool) -> Array | Windows:
+    """Float64 matrix of a table, (n, d), or windows of sequences, (n, steps, d).
+
+    With ``reset=True`` the model learns what its inputs look like; otherwise they must be the
+    same as then.
+    """
+    X = to_local(X)
+    if isinstance(X, np.ndarray) and X.ndim == 3:
+        X = Windows.of_array(X)
+    steps = X.length if isinstance(X, Windows) else None
+    if reset:
+        model.n_steps_ = steps
+    elif steps != model.n_steps_:
+        raise DataError(
+            f"X holds {_in_words(steps)}, but {type(model).__name__} was fitted on "
+            f"{_in_words(model.n_steps_)}."
+        )
+    if isinstance(X, Windows):
+        return _check_windows(model, X, reset=reset)
+    return check_matrix(model, X, reset=reset)
+
+
+def _in_words(steps: int | None) -> str:
+    return "a table (n, d)" if steps is None else f"sequences (n, {steps}, d)"
+
+
+def _check_windows(model: NetworkRegressor, windows: Windows, *, reset: bool) -> Array | Windows:
+    n, _, d = windows.shape
+    if n == 0:
+        raise DataError(f"Found array with 0 sample(s) (shape={windows.shape}): X has no windows.")
+    if reset:
+        model.n_features_in_, model.encoder_ = d, None
+        if hasattr(model, "feature_names_in_"):  # of an earlier fit to a frame
+            del model.feature_names_in_
+    elif d != model.n_features_in_:
+        raise DataError(
+            f"X has {d} features, but {type(model).__name__} is expecting "
+            f"{model.n_features_in_} features as input."
+        )
+    return windows if model._reads_sequences else windows.flat()
 
 
 def check_matrix(model: NetworkRegressor, X: Any, *, reset: bool) -> Array:
@@ -58,7 +104,6 @@ def check_matrix(model: NetworkRegressor, X: Any, *, reset: bool) -> Array:
     With ``reset=True`` the model learns the features' names and number and how to encode
     them; otherwise they must be the same as then.
     """
-    X = to_local(X)
     impute = model.missing == "impute"
     with _in_our_family():
         if hasattr(X, "dtypes") and hasattr(X, "columns"):
@@ -75,7 +120,9 @@ def check_matrix(model: NetworkRegressor, X: Any, *, reset: bool) -> Array:
         return cast(Array, check_array(X, dtype=np.float64, input_name="X", estimator=model))
 
 
-def _check_targets(x: Array, y: Any, sample_weight: ArrayLike | None) -> tuple[Array, Array]:
+def _check_targets(
+    x: Array | Windows, y: Any, sample_weight: ArrayLike | None
+) -> tuple[Array, Array]:
     """Targets and weights of the rows of x, each (n,) in float64."""
     with _in_our_family():
         target = column_or_1d(to_local(y), warn=True)

@@ -54,12 +54,13 @@ class DeepEnsembleRegressor(HeteroscedasticRegressor):
         if self.adversarial == 0:
             return super()._likelihood(network, rows)
         x = rows.x.detach().requires_grad_()
-        loss = super()._likelihood(network, rows._replace(x=x))
+        loss = super()._likelihood(network, rows._replace(inputs=x))
         (slope,) = torch.autograd.grad(loss.sum(), x, retain_graph=True)
         # The range within the batch stands for that of the data: both differ little.
-        reach = rows.x.amax(dim=-2, keepdim=True) - rows.x.amin(dim=-2, keepdim=True)
+        along = rows.y.ndim - 1
+        reach = rows.x.amax(dim=along, keepdim=True) - rows.x.amin(dim=along, keepdim=True)
         moved = rows.x + self.adversarial * reach * slope.sign()
-        return 0.5 * (loss + super()._likelihood(network, rows._replace(x=moved)))
+        return 0.5 * (loss + super()._likelihood(network, rows._replace(inputs=moved)))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -68,7 +68,8 @@ class DeepGPRegressor(NetworkRegressor):
 
     All other parameters are those of `HeteroscedasticRegressor`, `beta` excepted; `hidden` has
     no effect, and `network` and `dropout` must stay at their defaults. The ``aleatoric`` part
-    of a prediction is the likelihood's noise, the rest is ``epistemic``.
+    of a prediction is the likelihood's noise, the rest is ``epistemic``. All steps of a sequence
+    are one row of inputs.
     """
 
     lr: float = 1e-2
@@ -83,6 +84,7 @@ class DeepGPRegressor(NetworkRegressor):
         n_inducing_: float
 
     _numbers: ClassVar[tuple[str, ...]] = ("n_inducing_",)
+    _reads_sequences: ClassVar[bool] = False
 
     def _n_answers(self) -> int:
         return self.prediction_samples
@@ -168,7 +170,7 @@ def _inducing_points(rows: Rows, count: int) -> Tensor:
 
 
 def _negative_elbo(network: MemberNetworks, rows: Rows, *, samples: int, n_rows: int) -> Tensor:
-    x, y, weight = (each[0] for each in rows)
+    x, y, weight = rows.x[0], rows.y[0], rows.weight[0]
     return -_process(network).elbo(x, y, weight, samples=samples, n_rows=n_rows)[None]
 
 

@@ -12,7 +12,7 @@ from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
 from calibrant.estimators._base import NetworkRegressor
 from calibrant.estimators._moments import matched_moments
-from calibrant.estimators._objectives import check_beta, mean_nll
+from calibrant.estimators._objectives import check_beta, mean_nll, pit_values
 from calibrant.estimators.mc_dropout import PASS_SEED, check_passes
 from calibrant.networks import GaussianHead, Head, MemberNetworks, MixtureHead
 from calibrant.training import Rows, Stage
@@ -38,10 +38,13 @@ class HeteroscedasticRegressor(NetworkRegressor):
         With `dropout` > 0: Monte-Carlo passes at prediction. The prediction becomes the normal
         of their matched moments and knows its ``aleatoric`` (mean of the variances) and
         ``epistemic`` (variance of the means) parts.
-    network : {"mlp"} or nn.Module, default "mlp"
-        A module of your own maps (n, d) to features (n, k); it is copied and gets a head.
-    hidden : sequence of int, default (256, 256)
-        Widths of the hidden layers of the "mlp".
+    network : {"mlp", "lstm", "gru"} or nn.Module, default "mlp"
+        "lstm" and "gru" read sequences, (n, steps, d); the "mlp" reads rows, or all steps of a
+        sequence at once. A module of your own maps (n, d) or (n, steps, d) to features (n, k);
+        it is copied and gets a head.
+    hidden : sequence of int or None
+        Widths of the layers of a network of ours; None is (256, 256) for the "mlp" and (128, 64)
+        for "lstm" and "gru".
     epochs : int, default 200
         Most passes over the training rows.
     batch_size : int or "auto", default "auto"
@@ -53,7 +56,8 @@ class HeteroscedasticRegressor(NetworkRegressor):
     validation_fraction : float, default 0.2
         Share of the training rows held out, where `fit` gets neither validation rows nor `cv`.
     dropout : float, default 0
-        Share of the hidden units of the "mlp" dropped in a training step.
+        Share of the hidden units dropped in a training step; recurrent layers drop the same ones
+        in all steps of a sequence. A module of your own brings its own.
     scaling : {"standard", "minmax"}
         How inputs and target are scaled, always on training rows alone.
     bounds : (low, high) or None
@@ -75,6 +79,8 @@ class HeteroscedasticRegressor(NetworkRegressor):
     history_ : list of dict
         One record an epoch: stage, epoch, train_loss, validation_score, best.
     n_features_in_ : int
+    n_steps_ : int or None
+        Length of the sequences, None after a table.
     feature_names_in_ : array of str
         Only where X was a frame.
 
@@ -114,7 +120,7 @@ class HeteroscedasticRegressor(NetworkRegressor):
         )
 
     def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
-        return [self._one_stage(train, self._likelihood, mean_nll)]
+        return [self._one_stage(train, self._likelihood, mean_nll, pit=pit_values)]
 
     def _likelihood(self, network: MemberNetworks, rows: Rows) -> Tensor:
         return mean_nll(network, rows, self.beta)
@@ -127,6 +133,6 @@ class HeteroscedasticRegressor(NetworkRegressor):
             raise ParameterError(f"components must be at least 1, got {self.components}.")
         if self.mc_passes:
             check_passes(self.mc_passes)
-            if self.dropout == 0 and self.network == "mlp":
+            if self.dropout == 0 and isinstance(self.network, str):
                 raise ParameterError("mc_passes need dropout > 0, got dropout=0.")
         check_beta(self.beta)

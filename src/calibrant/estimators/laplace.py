@@ -14,8 +14,8 @@ from scipy.optimize import brentq
 from torch import Tensor
 
 from calibrant.distributions import Normal
-from calibrant.estimators._base import PREDICT_ROWS, NetworkRegressor
-from calibrant.estimators._objectives import check_beta, mean_nll
+from calibrant.estimators._base import NetworkRegressor
+from calibrant.estimators._objectives import check_beta, mean_nll, pit_values
 from calibrant.estimators._validation import Sample
 from calibrant.networks import GaussianHead, MemberNetworks, to_numpy
 from calibrant.training import Rows, Stage
@@ -81,7 +81,8 @@ class LaplaceRegressor(NetworkRegressor):
     _numbers: ClassVar[tuple[str, ...]] = ("prior_precision_", "posterior_root_")
 
     def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
-        return [self._one_stage(train, partial(mean_nll, beta=self.beta), mean_nll)]
+        loss = partial(mean_nll, beta=self.beta)
+        return [self._one_stage(train, loss, mean_nll, pit=pit_values)]
 
     def _train(self, train: Sample, valid: Sample, seed: int) -> None:
         super()._train(train, valid, seed)
@@ -92,10 +93,12 @@ class LaplaceRegressor(NetworkRegressor):
         """Prior precision and root of the covariance, from the training rows."""
         network = self._for_prediction()
         last = network.single.output
-        x = torch.as_tensor(self.input_scaler_.transform(train.x)).to(last.weight)
-        weight = torch.as_tensor(train.weight / train.weight.mean()).to(x)
-        chunks = zip(x.split(PREDICT_ROWS), weight.split(PREDICT_ROWS), strict=True)
-        information = torch.stack([_information(network, *chunk) for chunk in chunks]).sum(dim=0)
+        weight = torch.as_tensor(train.weight / train.weight.mean()).to(last.weight)
+        parts = [
+            _information(network, inputs, weight[rows])
+            for rows, inputs in self._chunks(train.x, last.weight)
+        ]
+        information = torch.stack(parts).sum(dim=0)
         eigenvalues, vectors = np.linalg.eigh(to_numpy(information))
         eigenvalues = np.maximum(eigenvalues, 0.0)  # but for rounding
         squares = float(last.weight[0].square().sum() + last.bias[0].square())

@@ -50,9 +50,10 @@ class MCDropoutLikelihoodRegressor(NetworkRegressor):
         return [self._one_stage(train, self._loss, self._score)]
 
     def _loss(self, network: MemberNetworks, rows: Rows) -> Tensor:
-        x = rows.x[0]  # (b, d): one network
-        repeated = network.outputs(x.repeat(self.training_passes, 1))  # (1, k b, 1)
-        return spread_likelihood(repeated.view(self.training_passes, len(x), 1), rows)
+        x = rows.x[0]  # (b, d) or (b, steps, d): one network
+        k = self.training_passes
+        repeated = network.outputs(x.repeat(k, *[1] * (x.ndim - 1)))  # (1, k b, 1)
+        return spread_likelihood(repeated.view(k, len(x), 1), rows)
 
     def _score(self, network: MemberNetworks, rows: Rows) -> Tensor:
         # As many passes as in training: more would cost more than the epoch that they judge.

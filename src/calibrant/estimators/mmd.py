@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from calibrant.errors import ParameterError
+from calibrant.estimators._objectives import pit_values
 from calibrant.estimators._validation import Sample
 from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
 from calibrant.kernels import (
@@ -18,10 +19,12 @@ from calibrant.kernels import (
     GaussianKernel,
     Kernel,
     adaptive_bandwidths,
+    median_rows,
     median_squared_distance,
 )
 from calibrant.losses import DistributionMatchingLoss, crps, kernel_score
-from calibrant.losses.matching import Expectation, Match, Statistic
+from calibrant.losses._condition import Match
+from calibrant.losses.matching import Expectation, Statistic
 from calibrant.networks import MemberNetworks
 from calibrant.training import Rows, Stage
 
@@ -43,7 +46,8 @@ class MMDRegressor(HeteroscedasticRegressor):
     Parameters
     ----------
     match : {"joint", "marginal", "distribution"}, default "joint"
-        What is compared: given the input, over all rows (the paper), or given the prediction.
+        What is compared: given the input (all steps of a window), over all rows (the paper), or
+        given the prediction.
         The marginal objective can't tell a collapsed mean with an inflated spread from the truth.
     statistic : {"u", "v"}, default "u"
         Without or with the terms i = j; with them the predictive variance is penalised.
@@ -103,10 +107,11 @@ class MMDRegressor(HeteroscedasticRegressor):
     def as_published(cls, **changes: Any) -> Self:
         """Algorithm 1 with the hyper-parameters of the paper.
 
-        Data scaled to [0, 1]; 256-256 ReLU; Adam, lr 1e-4, weight decay 1e-3; stage 1 by plain
-        likelihood; stage 2 by the biased (V) statistic of one draw a row against the targets,
-        six kernels, all weights, no anchor, no roll-back, no map. Where the paper is silent:
-        batches of 1024, stage 1 up to 1000 epochs with patience 50, stage 2 up to 200 epochs.
+        Data scaled to [0, 1]; 256-256 ReLU, or LSTM 128-64 with ``network="lstm"``; Adam, lr
+        1e-4, weight decay 1e-3; stage 1 by plain likelihood; stage 2 by the biased (V) statistic
+        of one draw a row against the targets, six kernels, all weights, no anchor, no roll-back,
+        no map. Where the paper is silent: batches of 1024, stage 1 up to 1000 epochs with
+        patience 50, stage 2 up to 200 epochs.
 
         Parameters
         ----------
@@ -120,7 +125,6 @@ class MMDRegressor(HeteroscedasticRegressor):
         """
         published: dict[str, Any] = {
             "scaling": "minmax",
-            "hidden": (256, 256),
             "lr": 1e-4,
             "weight_decay": 1e-3,
             "batch_size": 1024,
@@ -149,13 +153,13 @@ class MMDRegressor(HeteroscedasticRegressor):
             statistic=self.statistic,
             expectation=self.expectation,
             kernel=kernel,
-            condition_bandwidth=self._condition_bandwidth(train.x),
+            condition_bandwidth=self._condition_bandwidth(train),
         )
         anchor_kernel: Kernel = EnergyKernel() if self.anchor_kernel == "energy" else kernel
 
         def loss(network: MemberNetworks, rows: Rows) -> Tensor:
             dist = network(rows.x)
-            value: Tensor = matching(dist, rows.y, rows.x, rows.weight, generator)
+            value: Tensor = matching(dist, rows.y, rows.flat, rows.weight, generator)
             if self.anchor > 0:
                 score = kernel_score(dist, rows.y, anchor_kernel)
                 value = value + self.anchor * (rows.weight * score).mean(dim=-1)
@@ -173,6 +177,9 @@ class MMDRegressor(HeteroscedasticRegressor):
             patience=self.matching_patience,
             updates=self.updates,
             keep_best=self.rollback,
+            name="matching",
+            score_name="CRPS",
+            pit=pit_values,
         )
         return [*super()._stages(train, generator), stage2]
 
@@ -188,9 +195,9 @@ class MMDRegressor(HeteroscedasticRegressor):
             )
         return self.bandwidths
 
-    def _condition_bandwidth(self, x: Tensor) -> float | None:
+    def _condition_bandwidth(self, train: Rows) -> float | None:
         if self.match == "joint" and self.condition_bandwidth is None:
-            return 0.1 * median_squared_distance(x)
+            return 0.1 * median_squared_distance(train.take(median_rows(len(train.y))).flat)
         return self.condition_bandwidth
 
     def _learn_from_held_out(self, held_out: Sample) -> None:

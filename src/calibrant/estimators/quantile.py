@@ -11,6 +11,7 @@ from torch import Tensor
 
 from calibrant.distributions.lines import checked_levels
 from calibrant.estimators._base import NetworkRegressor
+from calibrant.estimators._objectives import pit_values
 from calibrant.estimators._validation import Sample
 from calibrant.networks import Head, LogisticLines, MemberNetworks, QuantileHead
 from calibrant.training import Rows, Stage
@@ -63,7 +64,16 @@ class QuantileNetworkRegressor(NetworkRegressor):
         return QuantileHead(self.levels)
 
     def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
-        return [self._one_stage(train, _mean_crps, _mean_crps)]
+        return [
+            self._one_stage(
+                train,
+                _mean_crps,
+                _mean_crps,
+                name="quantiles",
+                score_name="CRPS",
+                pit=pit_values,
+            )
+        ]
 
     def _learn_from_held_out(self, held_out: Sample) -> None:
         if self.recalibrate:

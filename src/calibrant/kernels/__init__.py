@@ -8,6 +8,7 @@ from calibrant.kernels.bandwidths import (
     ADAPTIVE_FACTORS,
     PUBLISHED_BANDWIDTHS,
     adaptive_bandwidths,
+    median_rows,
     median_squared_distance,
 )
 from calibrant.kernels.condition import condition_kernel
@@ -23,5 +24,6 @@ __all__ = [
     "Kernel",
     "adaptive_bandwidths",
     "condition_kernel",
+    "median_rows",
     "median_squared_distance",
 ]

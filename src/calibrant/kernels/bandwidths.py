@@ -20,12 +20,16 @@ def adaptive_bandwidths(spread: float) -> tuple[float, ...]:
     return tuple((c * spread) ** 2 for c in ADAPTIVE_FACTORS)
 
 
+def median_rows(n_rows: int) -> slice:
+    """The rows that `median_squared_distance` looks at, for those who need not make the others."""
+    return slice(None, None, max(1, -(-n_rows // _MOST_ROWS)))
+
+
 def median_squared_distance(z: Tensor) -> float:
     """Median of the squared distances between rows of z, (n, d); 1 if it would be 0.
 
     At most 1000 rows, evenly spaced, are looked at.
     """
-    step = max(1, -(-len(z) // _MOST_ROWS))
-    distances = torch.pdist(z[::step].double())
+    distances = torch.pdist(z[median_rows(len(z))].double())
     median = float(distances.median()) ** 2 if len(distances) else 0.0
     return median if median > 0 else 1.0

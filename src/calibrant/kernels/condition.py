@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 
-def condition_kernel(z: Tensor, bandwidth: float) -> Tensor:
+def condition_kernel(z: Tensor, bandwidth: float, rows: slice | None = None) -> Tensor:
     """``K(z, z') = exp(-|z - z'|^2 / (2 bandwidth))`` for all pairs.
 
     Parameters
@@ -14,9 +14,12 @@ def condition_kernel(z: Tensor, bandwidth: float) -> Tensor:
     z : tensor of shape (..., n, d)
     bandwidth : float
         In squared units of z.
+    rows : slice, optional
+        The rows to compare with all rows; default all.
 
     Returns
     -------
-    tensor of shape (..., n, n)
+    tensor of shape (..., rows, n)
     """
-    return torch.exp(-0.5 * torch.cdist(z, z).square() / bandwidth)
+    left = z if rows is None else z[..., rows, :]
+    return torch.exp(-0.5 * torch.cdist(left, z).square() / bandwidth)

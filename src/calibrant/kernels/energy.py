@@ -19,7 +19,12 @@ class EnergyKernel:
 
     def expectation(self, distance: Tensor, variance: Tensor) -> Tensor:
         """``-E|D|``: minus ``d (2 Phi(d / s) - 1) + 2 s phi(d / s)`` with ``s^2 = v``."""
+        return self.slopes(distance, variance)[0]
+
+    def slopes(self, distance: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """``-E|D|``, ``-(2 Phi(d / s) - 1)`` and ``-phi(d / s) / s``."""
         scale = torch.sqrt(variance.clamp_min(_TINY))
         z = distance / scale
         density = torch.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-        return -(distance * torch.erf(z / math.sqrt(2.0)) + 2.0 * scale * density)
+        spread = torch.erf(z / math.sqrt(2.0))
+        return -(distance * spread + 2.0 * scale * density), -spread, -density / scale

@@ -34,3 +34,24 @@ class GaussianKernel:
             wide = h + variance
             total = total + torch.sqrt(h / wide) * torch.exp(-0.5 * squared / wide)
         return total
+
+    def slopes(self, distance: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """``sum_h r e - 1`` with ``r = sqrt(h / (h + v))``, ``e = exp(-d^2 r^2 / (2 h))``.
+
+        The derivatives are ``-r^3 e d / h`` and ``r^3 e (d^2 r^2 / h - 1) / (2 h)``.
+        """
+        squared = distance * distance
+        value = torch.zeros_like(squared + variance)
+        by_distance, by_variance = torch.zeros_like(value), torch.zeros_like(value)
+        for h in self.bandwidths:
+            ratio = variance / h
+            r = torch.rsqrt(1.0 + ratio)
+            r2 = r * r
+            exponent = squared * r2 / h
+            less_one = torch.expm1(-0.5 * exponent)
+            # r e - 1, of two small terms instead of a difference of two large ones
+            value += r * less_one - ratio * r2 / (1.0 + r)
+            density = (less_one + 1.0) * r * r2 / h
+            by_distance -= density
+            by_variance += density * (exponent - 1.0)
+        return value, by_distance * distance, 0.5 * by_variance

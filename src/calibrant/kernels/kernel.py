@@ -21,3 +21,11 @@ class Kernel(Protocol):
         sum of their variances; variance 0 gives the kernel itself.
         """
         ...
+
+    def slopes(self, distance: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Expectation but for a constant, and its derivatives by distance and by variance.
+
+        The constant, k(0), drops out of every comparison of two distributions; without it the
+        value of a wide kernel keeps its digits in float32.
+        """
+        ...

@@ -14,7 +14,7 @@ from calibrant.kernels import Kernel
 
 
 class Prediction(NamedTuple):
-    """Weights, means and variances of K normals in each of n rows, all (..., n, K), in float64.
+    """Weights, means and variances of K normals in each of n rows, all (..., n, K).
 
     The dots are batches of their own, such as the members of an ensemble: rows of different
     batches are never compared.
@@ -28,7 +28,9 @@ class Prediction(NamedTuple):
     variances: Tensor
 
     @classmethod
-    def of(cls, dist: TorchDistribution, y: Tensor) -> Prediction:
+    def of(
+        cls, dist: TorchDistribution, y: Tensor, dtype: torch.dtype = torch.float64
+    ) -> Prediction:
         """Take a Normal of shape (..., n) or a MixtureSameFamily of normals apart."""
         weights, means, scales = _components(dist)
         shape = means.shape[:-1]
@@ -37,7 +39,7 @@ class Prediction(NamedTuple):
                 f"y must have shape {tuple(shape)} to match the predictions, got {tuple(y.shape)}."
                 " An (n, 1) output needs .squeeze(-1)."
             )
-        return cls(weights.double(), means.double(), scales.double().square())
+        return cls(weights.to(dtype), means.to(dtype), scales.to(dtype).square())
 
     def draw(self, generator: torch.Generator | None) -> Prediction:
         """One draw from every row, ``m + s e``; the choice of a component has no gradient."""

@@ -12,6 +12,8 @@ from calibrant.metrics._inputs import Array, check_target
 def rmse(dist: Distribution, y: ArrayLike) -> float:
     """Root mean squared error of the mean, ``sqrt(mean((y - mu)^2))``, in target units.
 
+    Large errors weigh most; it says nothing about the predicted spread.
+
     Parameters
     ----------
     dist : Distribution of n rows
@@ -32,6 +34,8 @@ def rmse(dist: Distribution, y: ArrayLike) -> float:
 def mae(dist: Distribution, y: ArrayLike) -> float:
     """Mean absolute error of the mean, ``mean(|y - mu|)``, in target units.
 
+    All errors weigh alike; it says nothing about the predicted spread.
+
     Parameters
     ----------
     dist : Distribution of n rows
@@ -51,7 +55,8 @@ def mae(dist: Distribution, y: ArrayLike) -> float:
 def r2(dist: Distribution, y: ArrayLike) -> float:
     """Share of the variance of y that the mean explains.
 
-    ``1 - sum((y - mu)^2) / sum((y - mean(y))^2)``; nan where y is constant.
+    ``1 - sum((y - mu)^2) / sum((y - mean(y))^2)``: 1 is perfect, 0 as good as always predicting
+    the mean of y, and nan where y is constant.
 
     Parameters
     ----------
@@ -73,6 +78,7 @@ def smape(dist: Distribution, y: ArrayLike) -> float:
     """Symmetric mean absolute percentage error of the mean, between 0 and 200 percent.
 
     ``100 mean(|mu - y| / ((|y| + |mu|) / 2))``; a row where both are zero counts as no error.
+    Only for targets whose zero means nothing at all: on others it depends on where zero is.
 
     Parameters
     ----------

@@ -157,6 +157,8 @@ def quantile_calibration_error(
 ) -> float:
     """Mean distance of one-sided calibration from nominal, ``mean_j |q_j - P(u <= q_j)|``.
 
+    Unlike ECPE, which looks at central intervals, it sees a forecast that is too high or too low.
+
     Parameters
     ----------
     dist : Distribution of n rows

@@ -21,6 +21,9 @@ def calibration_by_group(
 ) -> GroupCalibration:
     """Calibration within each group of rows.
 
+    ``ecpe_g = mean_j |p_j - coverage_g(p_j)|`` over the rows of group g, beside its own noise
+    floor. A forecast that is right on average can be too wide in one group, too narrow in another.
+
     Parameters
     ----------
     dist : Distribution of n rows
@@ -53,6 +56,9 @@ def calibration_by_bins(
     coverage: float = 0.9,
 ) -> GroupCalibration:
     """Calibration within bins of the prediction or of a feature, equally filled.
+
+    ``ecpe_b = mean_j |p_j - coverage_b(p_j)|`` over the rows of bin b, beside its own noise
+    floor. It shows where a forecast that is right on average is not.
 
     Parameters
     ----------
@@ -96,6 +102,9 @@ def worst_group_coverage(
     dist: Distribution, y: ArrayLike, groups: Any, *, coverage: float = 0.9, min_size: int = 1
 ) -> WorstGroup:
     """Group whose central intervals cover least, and whether chance explains it.
+
+    ``min_g coverage_g(p)``, against the binomial band of a group of that size, corrected for
+    having looked at all of them.
 
     Parameters
     ----------
@@ -162,8 +171,18 @@ def bin_calibration(u: Array, values: Array, bins: int, level: float) -> GroupCa
     index = np.searchsorted(edges, values, side="right")
     members = [index == b for b in range(len(edges) + 1)]
     members = [rows for rows in members if rows.any()]
-    names = [f"{values[rows].min():.4g} to {values[rows].max():.4g}" for rows in members]
+    names = [_range_name(values[rows].min(), values[rows].max()) for rows in members]
     return _collect(names, [u[rows] for rows in members], level)
+
+
+def _range_name(low: float, high: float) -> str:
+    first, last = _plain(low), _plain(high)
+    return first if first == last else f"{first} to {last}"
+
+
+def _plain(value: float) -> str:
+    # 48,450 reads better than 4.845e+04.
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def _collect(names: Sequence[Any], parts: Sequence[Array], level: float) -> GroupCalibration:

@@ -22,7 +22,9 @@ class PredictsDistribution(Protocol):
 
 
 def crps_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
-    """Negated mean CRPS: the choice for tuning, a proper score in target units.
+    """Negated mean CRPS, ``-crps(model.predict_dist(X), y)``, for scikit-learn's ``scoring=``.
+
+    The choice for tuning: a proper score in target units.
 
     Parameters
     ----------
@@ -34,7 +36,9 @@ def crps_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
 
 
 def nll_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
-    """Negated mean negative log-likelihood: proper, and severe on a too narrow forecast.
+    """Negated mean NLL, ``-nll(model.predict_dist(X), y)``, for scikit-learn's ``scoring=``.
+
+    A proper score, and severe on a too narrow forecast.
 
     Parameters
     ----------
@@ -46,9 +50,10 @@ def nll_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
 
 
 def ecpe_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
-    """Negated ECPE: calibration alone, which a forecast that ignores X can have too.
+    """Negated ECPE, ``-ecpe(model.predict_dist(X), y)``, for scikit-learn's ``scoring=``.
 
-    Use it beside a proper score, not instead of one.
+    Calibration alone, which a forecast that ignores X can have too: use it beside a proper score,
+    not instead of one.
 
     Parameters
     ----------

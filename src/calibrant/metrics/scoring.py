@@ -19,9 +19,10 @@ from calibrant.metrics.calibration import LEVELS
 
 
 def nll(dist: Distribution, y: ArrayLike) -> float:
-    """Mean negative log-likelihood, ``-mean(log f(y))``.
+    """Mean negative log-likelihood, ``-mean(log f(y))``, in nats.
 
-    Infinite where a target is impossible under its distribution, as almost every target is for
+    A proper score that punishes a target far out in a too narrow distribution hardest. Infinite
+    where a target is impossible under its distribution, as almost every target is for
     `Empirical`, which has no density: use `crps` there.
 
     Parameters
@@ -43,7 +44,9 @@ def nll(dist: Distribution, y: ArrayLike) -> float:
 def crps(dist: Distribution, y: ArrayLike) -> float:
     """Mean continuous ranked probability score, in target units.
 
-    ``mean_i int (F_i(t) - 1{t >= y_i})^2 dt``; the absolute error for a point forecast.
+    ``mean_i int (F_i(t) - 1{t >= y_i})^2 dt``; the absolute error for a point forecast. It is a
+    proper score: only the true distribution minimises it, so it rewards calibration and sharpness
+    at once.
 
     Parameters
     ----------
@@ -96,7 +99,8 @@ def interval_score(
 ) -> float | Array:
     """Mean interval (Winkler) score of central intervals, in target units.
 
-    ``(upper - lower) + 2 / (1 - coverage) * distance(y, [lower, upper])``.
+    ``(upper - lower) + 2 / (1 - coverage) * distance(y, [lower, upper])``: the width, and a fine
+    for every target outside, as large as it lies far out.
 
     Parameters
     ----------

@@ -15,7 +15,8 @@ from calibrant.metrics._quantile_pass import GRID, grid_widths, interval_levels,
 def epiw(dist: Distribution, y: ArrayLike | None = None) -> float:
     """Expected prediction interval width: mean over rows and the 99 levels, in target units.
 
-    ``mean_j mean_i (upper_i(p_j) - lower_i(p_j))`` over the levels 0.01 ... 0.99.
+    ``mean_j mean_i (upper_i(p_j) - lower_i(p_j))`` over the levels 0.01 ... 0.99. Narrow is good
+    among calibrated forecasts only.
 
     Parameters
     ----------
@@ -61,6 +62,8 @@ def mean_width(dist: Distribution, coverage: float = 0.9) -> float: ...
 def mean_width(dist: Distribution, coverage: Levels) -> Array: ...
 def mean_width(dist: Distribution, coverage: float | Levels = 0.9) -> float | Array:
     """Mean width of the central interval of a given coverage, in target units.
+
+    ``mean_i (upper_i - lower_i)``. Narrow is good among calibrated forecasts only.
 
     Parameters
     ----------

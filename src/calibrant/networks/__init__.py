@@ -5,6 +5,7 @@ from calibrant.networks.heads import GaussianHead, Head, MixtureHead, PointHead,
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
 from calibrant.networks.quantiles import LogisticLines, QuantileHead
+from calibrant.networks.recurrent import Recurrent
 
 __all__ = [
     "MLP",
@@ -16,6 +17,7 @@ __all__ = [
     "MixtureHead",
     "PointHead",
     "QuantileHead",
+    "Recurrent",
     "build_network",
     "to_numpy",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from calibrant.errors import ParameterError
 from calibrant.networks.heads import Head
 from calibrant.networks.mlp import MLP
+from calibrant.networks.recurrent import Cell, Recurrent
 
 
 class DistributionNetwork(nn.Module):
@@ -19,7 +21,7 @@ class DistributionNetwork(nn.Module):
     Parameters
     ----------
     body : nn.Module
-        Maps (n, d) to features (n, k).
+        Maps (n, d), or sequences (n, steps, d), to features (n, k).
     n_hidden : int
         The k.
     head : Head
@@ -40,47 +42,69 @@ class DistributionNetwork(nn.Module):
 def build_network(
     network: str | nn.Module,
     n_features: int,
-    hidden: Sequence[int],
+    hidden: Sequence[int] | None,
     head: Head,
     dropout: float = 0.0,
+    steps: int | None = None,
 ) -> DistributionNetwork:
     """Build the body that a user asked for and put a head on it.
 
     Parameters
     ----------
-    network : "mlp" or nn.Module
-        A module of the user's own is copied, not changed; it maps (n, n_features) to (n, k).
+    network : "mlp", "lstm", "gru" or nn.Module
+        A module of the user's own is copied, not changed; it maps (n, n_features), or sequences
+        (n, steps, n_features), to (n, k).
+    hidden : sequence of int or None
+        Widths of the layers; None is (256, 256) for the "mlp" and (128, 64) for the others.
     dropout : float
-        Share of the hidden units of the "mlp" that are dropped in a training step.
+        Share of the hidden units of a network of ours that are dropped in a training step.
+    steps : int or None
+        Length of the sequences that are read; None where a row is a vector. The "mlp" reads
+        all steps of a sequence at once.
     """
     if isinstance(network, nn.Module):
         body = copy.deepcopy(network).float()
-        return DistributionNetwork(body, _output_width(body, n_features), head)
+        shape = (n_features,) if steps is None else (steps, n_features)
+        return DistributionNetwork(body, _output_width(body, shape), head)
+    if network not in _HIDDEN:
+        raise ParameterError(
+            f'network must be "mlp", "lstm", "gru" or a torch.nn.Module, got {network!r}.'
+        )
+    widths = _HIDDEN[network] if hidden is None else hidden
+    if not widths or any(width < 1 for width in widths):
+        raise ParameterError(f"hidden must list the widths of at least one layer, got {hidden!r}.")
     if network == "mlp":
-        if not hidden or any(width < 1 for width in hidden):
-            raise ParameterError(
-                f"hidden must list the widths of at least one layer, got {hidden!r}."
-            )
-        return DistributionNetwork(MLP(n_features, hidden, dropout), hidden[-1], head)
-    raise ParameterError(f'network must be "mlp" or a torch.nn.Module, got {network!r}.')
+        mlp = MLP(n_features * (steps or 1), widths, dropout)
+        return DistributionNetwork(mlp, widths[-1], head)
+    if steps is None:
+        raise ParameterError(
+            f'network="{network}" reads sequences, but X is a table of {n_features} columns: pass '
+            "X of shape (n, steps, d) or calibrant.estimators.Windows."
+        )
+    recurrent = Recurrent(cast(Cell, network), n_features, widths, dropout)
+    return DistributionNetwork(recurrent, widths[-1], head)
 
 
-def _output_width(body: nn.Module, n_features: int) -> int:
+_HIDDEN = {"mlp": (256, 256), "lstm": (128, 64), "gru": (128, 64)}  # those of the paper
+
+
+def _output_width(body: nn.Module, row_shape: tuple[int, ...]) -> int:
     """Ask the module itself: two rows of zeros, in evaluation mode, no gradient."""
     was_training = body.training
     body.eval()
+    shown = ", ".join(map(str, row_shape))
     with torch.no_grad():
         try:
-            answer = body(torch.zeros(2, n_features))
+            answer = body(torch.zeros(2, *row_shape))
         except RuntimeError as error:
             raise ParameterError(
-                f"The network does not accept {n_features} inputs a row: {error}"
+                f"The network does not accept {shown} inputs a row: {error}"
             ) from error
     body.train(was_training)
     if not isinstance(answer, Tensor) or answer.ndim != 2 or len(answer) != 2:
-        shape = tuple(answer.shape) if isinstance(answer, Tensor) else type(answer).__name__
+        got = tuple(answer.shape) if isinstance(answer, Tensor) else type(answer).__name__
         raise ParameterError(
-            f"The network must map (n, {n_features}) inputs to (n, k) features; for 2 rows it "
-            f"returned {shape}."
+            f"The network must map (n, {shown}) inputs to (n, k) features; for 2 rows it "
+            f"returned {got}."
         )
     return answer.shape[1]

@@ -10,13 +10,28 @@ from torch import Tensor, nn
 from calibrant.errors import ParameterError
 
 
-class BalancedDropout(nn.Module):
-    """T thinned networks at once: drops units by masks of its own, (T, 1, width).
+class SequenceDropout(nn.Dropout):
+    """Dropout of sequences (n, steps, width): a unit is dropped in all steps of a row, or in none.
 
-    A pass drops the same units for every row, so the answer of a row depends neither on the
-    rows beside it nor on their number. Every unit is dropped in the same share of the passes,
-    which takes the first-order Monte-Carlo error out of their mean: without that all rows
-    would be off to the same side.
+    Dropping anew in every step would wash the memory out, and would differ from what a
+    Monte-Carlo pass drops (Gal and Ghahramani 2016, "A theoretically grounded application of
+    dropout in recurrent neural networks").
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Drop units of sequences while training."""
+        if not self.training:
+            return input
+        return input * super().forward(torch.ones_like(input[:, :1]))
+
+
+class BalancedDropout(nn.Module):
+    """T thinned networks at once: drops units by masks of its own, (T, width).
+
+    A pass drops the same units for every row (and every step of it), so the answer of a row
+    depends neither on the rows beside it nor on their number. Every unit is dropped in the same
+    share of the passes, which takes the first-order Monte-Carlo error out of their mean: without
+    that all rows would be off to the same side.
 
     Parameters
     ----------
@@ -24,20 +39,28 @@ class BalancedDropout(nn.Module):
         Share of passes in which a unit is dropped.
     count : int
         The T.
+    n_rows : int
+        Rows of one pass, n.
     generator : torch.Generator
         On the CPU, so that every device draws the same masks.
     """
 
-    def __init__(self, p: float, count: int, generator: torch.Generator) -> None:
+    def __init__(self, p: float, count: int, n_rows: int, generator: torch.Generator) -> None:
         super().__init__()
-        self.p, self.count, self.generator = p, count, generator
+        self.p, self.count, self.n_rows, self.generator = p, count, n_rows, generator
 
     def forward(self, x: Tensor) -> Tensor:
-        """Multiply (n, width) or (T, n, width) by the masks; the result is (T, n, width)."""
+        """Multiply by the masks; the result is (T * n, ..., width), pass after pass.
+
+        Parameters
+        ----------
+        x : tensor of shape (n, ..., width), the same in all passes, or (T * n, ..., width)
+        """
         order = torch.rand(self.count, x.shape[-1], generator=self.generator).argsort(dim=0)
         dropped = round(self.p * self.count)
         keep = (order >= dropped).to(x) * (self.count / (self.count - dropped))
-        return x * keep[:, None, :]
+        passes = x.view(-1, self.n_rows, *x.shape[1:])  # (1 or T, n, ..., width)
+        return (passes * keep.view(self.count, *[1] * (x.ndim - 1), -1)).flatten(0, 1)
 
 
 def monte_carlo_passes(network: nn.Module, x: Tensor, count: int, seed: int) -> Tensor:
@@ -46,8 +69,8 @@ def monte_carlo_passes(network: nn.Module, x: Tensor, count: int, seed: int) -> 
     Parameters
     ----------
     network : nn.Module
-        With nn.Dropout layers; the layers behind them must take leading dimensions.
-    x : tensor of shape (n, d)
+        With nn.Dropout layers.
+    x : tensor of shape (n, d) or (n, steps, d)
     count, seed : int
         Number of passes, and the seed of what they drop.
     """
@@ -65,6 +88,6 @@ def monte_carlo_passes(network: nn.Module, x: Tensor, count: int, seed: int) -> 
             "own network."
         )
     for module, name, child in found:
-        setattr(module, name, BalancedDropout(child.p, count, generator))
+        setattr(module, name, BalancedDropout(child.p, count, len(x), generator))
     result: Tensor = thinned(x)
-    return result
+    return result.view(count, len(x), -1)

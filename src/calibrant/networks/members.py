@@ -10,8 +10,10 @@ from torch import Tensor, nn
 from torch.distributions import Distribution as TorchDistribution
 from torch.func import functional_call, stack_module_state, vmap
 
+from calibrant.errors import ParameterError
 from calibrant.networks.distribution_network import DistributionNetwork
 from calibrant.networks.dropout import monte_carlo_passes
+from calibrant.networks.recurrent import Recurrent
 
 
 class MemberNetworks(nn.Module):
@@ -23,17 +25,23 @@ class MemberNetworks(nn.Module):
     ----------
     networks : sequence of DistributionNetwork
         Alike but for their weights, which are copied.
+    sequences : bool, default False
+        A row is a sequence (steps, d), not a vector (d,).
     """
 
-    def __init__(self, networks: Sequence[DistributionNetwork]) -> None:
+    def __init__(self, networks: Sequence[DistributionNetwork], *, sequences: bool = False) -> None:
         super().__init__()
         self.size = len(networks)
+        self._rows_ndim = 3 if sequences else 2
         self.head = networks[0].head
         if self.size == 1:
             self.single = copy.deepcopy(networks[0])
             return
         # In a tuple the pattern is no submodule: it lends its shape, the weights are stacked.
         self._pattern = (copy.deepcopy(networks[0]),)
+        for module in self._pattern[0].modules():
+            if isinstance(module, Recurrent):
+                module.stepwise = True  # torch's fused layers can't be batched
         weights, buffers = stack_module_state(list(networks))
         self._names, self._buffer_names = list(weights), list(buffers)
         self.stacked = nn.ParameterList(nn.Parameter(w.detach()) for w in weights.values())
@@ -46,8 +54,10 @@ class MemberNetworks(nn.Module):
         Parameters
         ----------
         x : tensor of shape (n, d) or (1, n, d), the same rows for all, or (M, n, d)
+            With (steps, d) in the place of d for sequences.
         """
-        rows = x[0] if x.ndim > 2 and len(x) == 1 else x
+        many = x.ndim > self._rows_ndim
+        rows = x[0] if many and len(x) == 1 else x
         if self.size == 1:
             alone: Tensor = self.single(rows)
             return alone[None]
@@ -57,9 +67,17 @@ class MemberNetworks(nn.Module):
             result: Tensor = functional_call(pattern, (weights, buffers), (rows,))
             return result
 
-        along = (0, 0, 0 if rows is x and x.ndim > 2 else None)
+        along = (0, 0, 0 if rows is x and many else None)
         batched = vmap(one, in_dims=along, randomness="different")
-        result: Tensor = batched(self._weights(), self._stacked_buffers(), rows)
+        try:
+            result: Tensor = batched(self._weights(), self._stacked_buffers(), rows)
+        except RuntimeError as error:
+            if "Batching rule not implemented" not in str(error):
+                raise
+            raise ParameterError(
+                "The network has a layer that can't be batched over members, such as nn.LSTM or "
+                f'nn.GRU: use network="lstm" or "gru", or calibrant.networks.Recurrent. ({error})'
+            ) from error
         return result
 
     def passes(self, x: Tensor, count: int, seed: int) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from torch import nn
+from torch import Tensor, nn
 
 
 class MLP(nn.Sequential):
@@ -14,7 +14,7 @@ class MLP(nn.Sequential):
     Parameters
     ----------
     n_features : int
-        Width of the input.
+        Width of the input; of a sequence, all steps together.
     hidden : sequence of int
         Widths of the hidden layers; the last one is the width of the output.
     dropout : float, default 0
@@ -30,3 +30,10 @@ class MLP(nn.Sequential):
             if dropout > 0:
                 layers.append(nn.Dropout(dropout))
         super().__init__(*layers)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Features (n, hidden[-1]) of rows (n, n_features), or of sequences (n, steps, d)."""
+        x = input.flatten(1)
+        for layer in self:
+            x = layer(x)
+        return x

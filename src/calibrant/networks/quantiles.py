@@ -40,16 +40,25 @@ class LogisticLines(TorchDistribution):
         rise = (slopes * self._knots.diff()).cumsum(dim=-1)
         self.values = start[..., None] + torch.nn.functional.pad(rise, (1, 0))  # (..., n, K)
 
+    def cdf(self, value: Tensor) -> Tensor:
+        """Distribution function, (..., n): each line adds its probability below the value."""
+        below = torch.sigmoid(self._log_odds(value)) - torch.sigmoid(self._ends[:-1])
+        return below.sum(dim=-1)
+
     def crps(self, y: Tensor) -> Tensor:
         """Continuous ranked probability score, (..., n): the pinball loss of all levels.
 
         See `Quantiles` for the formula.
         """
-        odds = self._knots[:-1] + (y[..., None] - self.values[..., :-1]) / self.slopes
-        odds = torch.minimum(torch.maximum(odds, self._ends[:-1]), self._ends[1:])
+        odds = self._log_odds(y)
         # minus the logarithm of the logistic density: finite and smooth at 0, unlike |odds|
         parts = -logsigmoid(odds) - logsigmoid(-odds) - self._constants
         return (self.slopes * parts).sum(dim=-1)
+
+    def _log_odds(self, y: Tensor) -> Tensor:
+        """Log-odds of y on every line, held inside its ends, (..., n, K - 1)."""
+        odds = self._knots[:-1] + (y[..., None] - self.values[..., :-1]) / self.slopes
+        return torch.minimum(torch.maximum(odds, self._ends[:-1]), self._ends[1:])
 
 
 class QuantileHead:

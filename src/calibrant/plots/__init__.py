@@ -1,8 +1,36 @@
 """Figures of a forecast with matplotlib: ``ax`` in, ``ax`` out, nothing shown or saved."""
 
+from calibrant.plots._coverage_over_time import coverage_over_time
+from calibrant.plots._depth import depth_study
+from calibrant.plots._displays import (
+    IntervalDisplay,
+    PITDisplay,
+    ReliabilityDisplay,
+    SharpnessDisplay,
+)
+from calibrant.plots._fan import fan_chart
+from calibrant.plots._groups import group_coverage
 from calibrant.plots._history import training_history
 from calibrant.plots._intervals import intervals
 from calibrant.plots._pit import pit_histogram
 from calibrant.plots._reliability import reliability
+from calibrant.plots._scores import ablation, leaderboard
+from calibrant.plots._sharpness import sharpness
 
-__all__ = ["intervals", "pit_histogram", "reliability", "training_history"]
+__all__ = [
+    "IntervalDisplay",
+    "PITDisplay",
+    "ReliabilityDisplay",
+    "SharpnessDisplay",
+    "ablation",
+    "coverage_over_time",
+    "depth_study",
+    "fan_chart",
+    "group_coverage",
+    "intervals",
+    "leaderboard",
+    "pit_histogram",
+    "reliability",
+    "sharpness",
+    "training_history",
+]

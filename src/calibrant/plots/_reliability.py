@@ -11,7 +11,7 @@ from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
 from calibrant.metrics import LEVELS, coverage, ecpe, noise_floor
 from calibrant.metrics.floor import binomial_band
-from calibrant.plots._style import BAND, GREY, axes_or_new, line_look, tidy
+from calibrant.plots._style import BAND, GREY, axes_or_new, legend_above, line_look, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +63,7 @@ def reliability(
     if band is not None and not 0 < band < 1:
         raise ParameterError(f"band must be in (0, 1) or None, got {band}.")
 
-    ax = axes_or_new(ax, (4.8, 4.8))
+    ax = axes_or_new(ax, (4.8, 5.2))
     if band is not None:
         lower, upper = binomial_band(n, LEVELS, band)
         label = f"{band:.0%} of perfect forecasts"
@@ -80,7 +80,7 @@ def reliability(
         xlabel="nominal coverage of the central interval (probability)",
         ylabel=f"share of {n:,} targets inside it",
     )
-    ax.legend(frameon=False, loc="upper left", fontsize="small")
+    legend_above(ax)  # inside, an underconfident curve would run through it
     tidy(ax)
     return ax
 

@@ -1,23 +1,21 @@
-"""Any model, its calibration rows and its folds, reached by their methods alone."""
+"""Any model and its calibration rows, reached by their methods alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
-from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils.validation import has_fit_parameter
 
 from calibrant import errors
 from calibrant.distributions import Distribution, concatenate
 from calibrant.errors import DataError, ParameterError
+from calibrant.recalibration._folds import Index, make_folds
 
 Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Prediction = Distribution | Array  # distributions where the model has them, else points (n,)
 
 
@@ -39,7 +37,7 @@ def check_model(model: Any, *, fitted: bool) -> None:
 def check_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Array, Array]:
     """Return inputs that rows can be taken from, targets (n,) and weights (n,)."""
     table = X if hasattr(X, "shape") else np.asarray(X)
-    target = _numbers(y, "y")
+    target = finite_numbers(y, "y")
     if table.shape[:1] != target.shape:
         raise DataError(
             f"X and y must have as many rows, got {table.shape[0] if table.shape else 'no'} rows "
@@ -47,7 +45,7 @@ def check_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Ar
         )
     if sample_weight is None:
         return table, target, np.ones(len(target))
-    weight = _numbers(sample_weight, "sample_weight")
+    weight = finite_numbers(sample_weight, "sample_weight")
     if len(weight) != len(target):
         raise DataError(f"Expected {len(target)} sample weights, got {len(weight)}.")
     if np.any(weight < 0):
@@ -75,7 +73,7 @@ def predicted(model: Any, X: Any) -> Prediction:
             f"calibrant.distributions, such as Normal(mean, stddev), got {type(said).__name__}."
         )
     points: Prediction = (
-        said if isinstance(said, Distribution) else _numbers(said, "The model's predictions")
+        said if isinstance(said, Distribution) else finite_numbers(said, "The model's predictions")
     )
     if len(points) != (n_rows := X.shape[0] if hasattr(X, "shape") else len(X)):
         raise DataError(f"The model predicts {len(points)} values for {n_rows} rows.")
@@ -104,7 +102,7 @@ def out_of_fold(
     if labels is not None and labels.shape != y.shape:
         raise DataError(f"groups must have one label a row, {y.shape}, got {labels.shape}.")
     parts, held_out = [], []
-    for train, test in _folds(cv, X, y, labels):
+    for train, test in make_folds(cv, X, y, labels):
         fitted = _fit_clone(model, X, y, weight, labels, train)
         parts.append(predicted(fitted, take(X, test)))
         held_out.append(test)
@@ -131,34 +129,12 @@ def _fit_clone(
     return clone(model).fit(take(X, rows), y[rows], **options)
 
 
-def _folds(cv: Any, X: Any, y: Array, groups: NDArray[Any] | None) -> list[tuple[Index, Index]]:
-    if isinstance(cv, int | np.integer):
-        if not 2 <= cv <= len(y):
-            raise ParameterError(f"cv must be a number of folds from 2 to {len(y)}, got {cv}.")
-        shuffled = KFold(int(cv), shuffle=True, random_state=0)
-        cv = shuffled if groups is None else GroupKFold(int(cv))
-    positions = np.arange(len(y))
-    try:
-        splits: Iterable[Any] = cv.split(X, y, groups) if hasattr(cv, "split") else cv
-        folds = [(positions[train], positions[test]) for train, test in splits]
-    except (TypeError, ValueError, IndexError) as error:
-        raise ParameterError(
-            f"Can't split {len(y)} rows with {cv!r}: {error} cv must be a number of folds, a "
-            "scikit-learn splitter or a list of (train, test) positions."
-        ) from error
-    if not folds:
-        raise ParameterError("cv must give at least one split, got none.")
-    if any(np.intersect1d(train, test).size for train, test in folds):
-        raise DataError("cv must name different rows on the two sides of a split.")
-    return folds
-
-
 def _joined(parts: list[Prediction]) -> Prediction:
     distributions = [part for part in parts if isinstance(part, Distribution)]
     return concatenate(distributions) if distributions else np.concatenate(cast(list[Array], parts))
 
 
-def _numbers(values: Any, name: str) -> Array:
+def finite_numbers(values: Any, name: str) -> Array:
     """One finite number a row, (n,); a column (n, 1) is flattened."""
     local = values.detach().cpu() if hasattr(values, "detach") else values
     try:

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from calibrant import persistence
 from calibrant.errors import ModelFileError, ParameterError
-from calibrant.persistence import INNER, check_class, load_any, write_model
+from calibrant.persistence import check_class, load_any, write_model
 
 if TYPE_CHECKING:
     from calibrant.recalibration._wrapped import Recalibrator
 
 Model = TypeVar("Model", bound="Recalibrator")
+
+_WRAPPED = "model"  # the folder of the model inside
 
 
 def save_recalibrator(
@@ -34,7 +36,8 @@ def save_recalibrator(
         "parameters": model.get_params(deep=False),
         "n_calibration": model.n_calibration_,
     }
-    write_model(path, manifest, model._to_tensors(), overwrite=overwrite, inner=wrapped.save)
+    parts = {_WRAPPED: wrapped.save}
+    write_model(path, manifest, model._to_tensors(), parts=parts, overwrite=overwrite)
 
 
 def restore_recalibrator(
@@ -52,5 +55,5 @@ def restore_recalibrator(
         model._from_tensors(tensors)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{path} does not describe a whole {cls.__name__}: {error}") from error
-    model.model_ = load_any(path / INNER, **options)
+    model.model_ = load_any(path / _WRAPPED, **options)
     return model

@@ -4,7 +4,7 @@ from calibrant.training.devices import resolve_device
 from calibrant.training.history import Record
 from calibrant.training.loop import run_stage
 from calibrant.training.progress import ProgressBar, Silent, open_progress
-from calibrant.training.rows import Rows
+from calibrant.training.rows import Rows, SeriesWindows
 from calibrant.training.stage import Objective, Stage
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "ProgressBar",
     "Record",
     "Rows",
+    "SeriesWindows",
     "Silent",
     "Stage",
     "open_progress",

@@ -32,7 +32,8 @@ def threads_for(batch_size: int) -> Iterator[None]:
     """Train small batches on one thread of the CPU.
 
     Threads that wait for each other after every layer cost more than they bring below some
-    hundred rows, and on a busy machine up to eighty times more.
+    hundred rows, and on a busy machine up to eighty times more. Every step of a window counts
+    as a row.
     """
     before = torch.get_num_threads()
     if batch_size <= _SMALL_BATCH:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -19,7 +20,7 @@ from calibrant.training.devices import threads_for
 from calibrant.training.history import Record
 from calibrant.training.progress import Progress
 from calibrant.training.rows import Rows
-from calibrant.training.stage import Stage
+from calibrant.training.stage import Objective, Stage
 
 _CLIP = 10.0  # largest norm of a member's gradient; it binds only when a likelihood explodes
 
@@ -49,20 +50,21 @@ def run_stage(
         list(network.parameters()) if stage.updates == "all" else network.head_parameters()
     )
     optimiser = Adam(
-        parameters, lr=stage.lr, weight_decay=stage.weight_decay, fused=_can_fuse(train.x.device)
+        parameters, lr=stage.lr, weight_decay=stage.weight_decay, fused=_can_fuse(train.y.device)
     )
     first = validation_score(stage, network, validation)
     best = BestWeights(network, first, stage.patience)
     records = [_record(stage, 0, None, first)]
     orders = generators[:1] if stage.together else generators
+    pit = None if stage.pit is None else partial(validation_pit, stage.pit, network, validation)
     progress.start(stage)
-    with threads_for(stage.batch_size):
+    with threads_for(stage.batch_size * train.steps):
         for epoch in range(1, stage.epochs + 1):
             loss = run_epoch(stage, network, train, orders, optimiser)
             score = validation_score(stage, network, validation)
             records.append(_record(stage, epoch, loss, score))
             going_on = best.update(score, epoch)
-            progress.advance(stage, epoch, float(score.mean()), float(best.score.mean()))
+            progress.advance(stage, records[-1], float(best.score.mean()), pit)
             if not going_on:
                 break
     progress.finish(stage)
@@ -120,11 +122,23 @@ def batches(n_rows: int, batch_size: int, orders: Sequence[torch.Generator]) -> 
     yield from order.chunk(max(1, math.ceil(n_rows / batch_size)), dim=1)
 
 
-@torch.no_grad()
 def validation_score(stage: Stage, network: MemberNetworks, rows: Rows) -> Tensor:
     """Scores of the validation rows as each member predicts them now, on the CPU."""
+    shares = [len(part.y) / len(rows.y) for part in rows.parts()]
+    scores = evaluated(stage.score, network, rows)
+    return torch.stack([share * score for share, score in zip(shares, scores, strict=True)]).sum(0)
+
+
+def validation_pit(what: Objective, network: MemberNetworks, rows: Rows) -> Tensor:
+    """PIT values of the validation rows as each member predicts them now, on the CPU."""
+    return torch.cat(evaluated(what, network, rows), dim=-1)
+
+
+@torch.no_grad()
+def evaluated(what: Objective, network: MemberNetworks, rows: Rows) -> list[Tensor]:
+    """An objective of every part of the rows, on the CPU."""
     network.eval()
-    return stage.score(network, rows).double().cpu()
+    return [what(network, part).double().cpu() for part in rows.parts()]
 
 
 def _record(stage: Stage, epoch: int, loss: float | None, score: Tensor) -> Record:

@@ -1,12 +1,27 @@
-"""Progress for people who wait: a bar on a terminal, silence elsewhere."""
+"""Progress for people who wait: bars and a line of figures on a terminal, silence elsewhere."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from torch import Tensor
+
+from calibrant.metrics.calibration import coverage_errors
+from calibrant.metrics.floor import expected_ecpe
+from calibrant.training.history import Record
 from calibrant.training.stage import Stage
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_BETWEEN_ECPE = 0.5  # seconds; the figure costs a pass over the held-out rows
+
+# PIT values (M, n) of the held-out rows as the network predicts them now.
+Pit = Callable[[], Tensor]
 
 
 class Progress(Protocol):
@@ -16,8 +31,8 @@ class Progress(Protocol):
         """A stage begins."""
         ...
 
-    def advance(self, stage: Stage, epoch: int, score: float, best: float) -> None:
-        """An epoch is done."""
+    def advance(self, stage: Stage, record: Record, best: float, pit: Pit | None) -> None:
+        """An epoch is done; `pit` is there to be called by those who show calibration."""
         ...
 
     def finish(self, stage: Stage) -> None:
@@ -33,7 +48,7 @@ class Silent(AbstractContextManager["Silent"]):
     def start(self, stage: Stage) -> None:
         """Say nothing."""
 
-    def advance(self, stage: Stage, epoch: int, score: float, best: float) -> None:
+    def advance(self, stage: Stage, record: Record, best: float, pit: Pit | None) -> None:
         """Say nothing."""
 
     def finish(self, stage: Stage) -> None:
@@ -41,25 +56,43 @@ class Silent(AbstractContextManager["Silent"]):
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """A rich progress bar a stage, on standard error."""
+    """A bar a stage with the time left, and below them the figures of the last epoch.
 
-    def __init__(self) -> None:
-        from rich.console import Console
+    Time left is at most what is shown: a stage may stop early. The figures are those of the
+    scaled target.
+
+    Parameters
+    ----------
+    console : rich Console, optional
+        Standard error if not given.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        from rich.console import Console, RenderableType
         from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
+        from rich.text import Text
 
-        self._bar = RichProgress(
+        class Bars(RichProgress):
+            figures = ""
+
+            def get_renderables(self) -> list[RenderableType]:
+                line = [Text(self.figures, style="dim")] if self.figures else []
+                return [self.make_tasks_table(self.tasks), *line]
+
+        self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
-            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TextColumn("{task.completed:.0f}/{task.total:.0f} epochs"),
+            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
             TextColumn("{task.fields[note]}"),
-            TimeRemainingColumn(compact=True),
-            console=Console(stderr=True),
+            console=Console(stderr=True) if console is None else console,
         )
         self._tasks: dict[int, int] = {}
+        self._calibration, self._next_look = "", 0.0
 
     def __enter__(self) -> ProgressBar:
-        self._bar.start()
+        self._bars.start()
         return self
 
     def __exit__(
@@ -68,26 +101,38 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bar.stop()
+        self._bars.stop()
 
     def start(self, stage: Stage) -> None:
         """Add a bar for the stage."""
-        what = {1: "Stage 1, likelihood", 2: "Stage 2, matching  "}.get(
-            stage.number, f"Stage {stage.number}"
-        )
-        self._tasks[stage.number] = int(self._bar.add_task(what, total=stage.epochs, note=""))
+        what = f"Stage {stage.number}, {stage.name}"
+        self._tasks[stage.number] = int(self._bars.add_task(what, total=stage.epochs, note="left"))
 
-    def advance(self, stage: Stage, epoch: int, score: float, best: float) -> None:
-        """Move the bar of the stage."""
-        task = self._bar.tasks[self._tasks[stage.number]].id
-        self._bar.update(task, completed=epoch, note=f"score {score:.4f}, best {best:.4f}")
+    def advance(self, stage: Stage, record: Record, best: float, pit: Pit | None) -> None:
+        """Move the bar of the stage and renew the figures."""
+        if pit is not None and time.monotonic() >= self._next_look:
+            self._calibration = f"   ECPE {_against_floor(pit())}"
+            self._next_look = time.monotonic() + _BETWEEN_ECPE
+        self._bars.figures = (
+            f"loss {record['train_loss']:.4f}   held out: {stage.score_name} "
+            f"{record['validation_score']:.4f}, best {best:.4f}{self._calibration}"
+        )
+        task = self._bars.tasks[self._tasks[stage.number]].id
+        self._bars.update(task, completed=record["epoch"])
 
     def finish(self, stage: Stage) -> None:
         """Fill the bar: early stopping is success, too."""
-        task = self._bar.tasks[self._tasks[stage.number]]
-        self._bar.update(task.id, total=max(task.completed, 1))
+        task = self._bars.tasks[self._tasks[stage.number]]
+        self._bars.update(task.id, total=max(task.completed, 1), note="")
+        self._bars.figures = ""  # those of the last epoch are not those of the epoch kept
 
 
 def open_progress(verbose: bool) -> ProgressBar | Silent:
     """Progress bar if asked for, else silence; use it as a context manager."""
     return ProgressBar() if verbose else Silent()
+
+
+def _against_floor(pit: Tensor) -> str:
+    members = pit.double().cpu().numpy()  # (M, n)
+    ecpe = sum(coverage_errors(u).mean() for u in members) / len(members)
+    return f"{ecpe:.3f}, floor {float(expected_ecpe(members.shape[1])):.3f}"

@@ -25,7 +25,8 @@ class Stage:
     loss : callable
         Loss of a batch for each member, (M,), with gradient.
     score : callable
-        Score of the validation rows for each member, (M,); its lowest epoch is kept.
+        Score of the validation rows for each member, (M,); its lowest epoch is kept. A mean
+        over rows: many windows are scored in parts.
     epochs, batch_size, lr, weight_decay, patience
         Budget of Adam; a member stops after `patience` epochs without a better score.
     updates : {"all", "head"}
@@ -35,6 +36,11 @@ class Stage:
     together : bool
         The members are one model: they see the same batches, loss and score are (1,), and they
         stop as one.
+    name, score_name : str
+        What is done and what `score` is, for those who watch.
+    pit : callable or None
+        PIT values of the validation rows, (M, n), for those who watch; None where a network
+        alone is not yet the forecast.
     """
 
     number: int
@@ -48,3 +54,6 @@ class Stage:
     updates: Literal["all", "head"] = "all"
     keep_best: bool = True
     together: bool = False
+    name: str = "likelihood"
+    score_name: str = "NLL"
+    pit: Objective | None = None

@@ -1,0 +1,132 @@
+"""``calibrant doctor``: what is installed here, and what that makes possible."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from importlib import metadata
+from typing import Annotated, Any
+
+import typer
+
+from calibrant.cli._output import write_json
+
+_PACKAGES = ("calibrant", "torch", "numpy", "scipy", "pandas", "scikit-learn", "safetensors")
+# What each extra of pyproject.toml unlocks.
+_UNLOCKS = {
+    "gp": "DeepGPRegressor, deep Gaussian processes",
+    "ray": "reserved for training on many machines; nothing uses it yet",
+    "sktime": "reserved for the interfaces of skpro and sktime; nothing uses it yet",
+    "onnx": "reserved for the export to ONNX; nothing uses it yet",
+    "tune": "reserved for tuning with Optuna; nothing uses it yet",
+    "docs": "building the documentation (make docs)",
+    "test": "running the tests (make test)",
+}
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show versions, devices and optional extras: what to send along with a question."""
+    found = {"versions": _versions(), "devices": _devices(), "extras": _extras()}
+    if as_json:
+        write_json(found)
+    else:
+        _print(found)
+
+
+def _versions() -> dict[str, str | None]:
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        **{name: _version(name) for name in _PACKAGES},
+    }
+
+
+def _devices() -> list[dict[str, Any]]:
+    import torch
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    devices: list[dict[str, Any]] = [
+        {
+            "device": "cpu",
+            "name": platform.machine(),
+            "cores": cores,
+            "threads": torch.get_num_threads(),
+        }
+    ]
+    for index in range(torch.cuda.device_count()):
+        properties = torch.cuda.get_device_properties(index)
+        devices.append(
+            {
+                "device": f"cuda:{index}",
+                "name": properties.name,
+                "memory_gib": round(properties.total_memory / 2**30, 1),
+            }
+        )
+    if torch.backends.mps.is_available():
+        devices.append({"device": "mps", "name": "Apple GPU"})
+    return devices
+
+
+def _extras() -> list[dict[str, Any]]:
+    """Return the extras that the installed distribution names, each with its packages."""
+    packages: dict[str, list[str]] = {}
+    for requirement in metadata.requires("calibrant") or []:
+        if marked := re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", requirement):
+            name = re.match(r"[\w.-]+", requirement)
+            assert name is not None, "a requirement begins with a name"
+            packages.setdefault(marked[1], []).append(name[0])
+    return [
+        {
+            "extra": extra,
+            "installed": not (missing := [name for name in names if _version(name) is None]),
+            "missing": missing,
+            "unlocks": _UNLOCKS.get(extra, ""),
+        }
+        for extra, names in packages.items()
+    ]
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _print(found: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+
+    def section(title: str, rows: list[tuple[str, ...]]) -> None:
+        table = Table.grid(padding=(0, 2))
+        for row in rows:
+            table.add_row("", *row)
+        console.print(title, style="bold")
+        console.print(table)
+        console.print()
+
+    section("Versions", [(k, v or "not installed") for k, v in found["versions"].items()])
+    section("Devices", [(entry["device"], _in_words(entry)) for entry in found["devices"]])
+    section(
+        "Extras",
+        [
+            (entry["extra"], "yes" if entry["installed"] else "no", entry["unlocks"])
+            for entry in found["extras"]
+        ],
+    )
+    absent = [entry["extra"] for entry in found["extras"] if not entry["installed"]]
+    if absent:
+        example = f'pip install "calibrant[{absent[0]}]"'
+        console.print(f"An extra is installed with, for example, {example}", markup=False)
+
+
+def _in_words(device: dict[str, Any]) -> str:
+    if "cores" in device:
+        return f"{device['name']}, cores: {device['cores']}, threads of torch: {device['threads']}"
+    memory = f", {device['memory_gib']} GiB" if "memory_gib" in device else ""
+    return f"{device['name']}{memory}"

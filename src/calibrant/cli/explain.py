@@ -1,0 +1,116 @@
+"""``calibrant explain``: what a metric means, in two sentences and a formula."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Iterator
+from itertools import groupby
+from typing import Annotated, Any
+
+import typer
+
+from calibrant.cli._hints import did_you_mean
+from calibrant.cli._output import write_json
+from calibrant.errors import ParameterError
+
+
+def _complete(incomplete: str) -> Iterator[str]:
+    yield from (name for name in _metrics() if name.startswith(incomplete.lower()))
+
+
+def explain(
+    metric: Annotated[
+        str | None,
+        typer.Argument(
+            help="A metric, such as ecpe or crps; all of them are listed without it.",
+            metavar="METRIC",
+            autocompletion=_complete,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Explain a metric in two sentences, with its formula."""
+    known = _metrics()
+    if metric is not None:
+        name = _known(metric, known)
+        known = {name: known[name]}
+    if as_json:
+        write_json({name: _record(function) for name, function in known.items()})
+    elif metric is None:
+        _print_list(known)
+    else:
+        _print_one(*known.popitem())
+
+
+def explanation(function: Callable[..., Any]) -> str:
+    """What the docstring says before it comes to the parameters."""
+    return (inspect.getdoc(function) or "").split("\n\nParameters\n")[0]
+
+
+def formula(function: Callable[..., Any]) -> str:
+    """Return the first thing between double back-quotes."""
+    found = re.search(r"``(.+?)``", explanation(function), flags=re.S)
+    return "" if found is None else " ".join(found[1].split())
+
+
+def _metrics() -> dict[str, Callable[..., Any]]:
+    """Every public metric of `calibrant.metrics` by its name, grouped by file."""
+    from calibrant import metrics
+
+    public = {name: getattr(metrics, name) for name in metrics.__all__}
+    found = {name: value for name, value in public.items() if inspect.isfunction(value)}
+    del found["evaluate"]  # all of them in one call, and no metric itself
+    return dict(sorted(found.items(), key=lambda entry: (entry[1].__module__, entry[0])))
+
+
+def _known(metric: str, known: Collection[str]) -> str:
+    name = re.sub(r"[\s-]+", "_", metric.strip().lower())
+    if name in known:
+        return name
+    close = did_you_mean(name, known)
+    hint = "" if close is None else f" Did you mean {close!r}?"
+    raise ParameterError(
+        f"There is no metric {metric!r}.{hint} `calibrant explain` lists them all."
+    )
+
+
+def _record(function: Callable[..., Any]) -> dict[str, str]:
+    text = " ".join(explanation(function).replace("``", "").split())
+    return {"formula": formula(function), "text": text}
+
+
+def _print_one(name: str, function: Callable[..., Any]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    width = min(console.width, 100)
+    console.print(Text.assemble((name, "bold"), f"   from calibrant.metrics import {name}"))
+    console.print(Text(f"\n    {formula(function)}\n", style="cyan"), soft_wrap=True)
+    for paragraph in explanation(function).split("\n\n"):
+        text = Text()
+        for index, part in enumerate(re.split("``?", " ".join(paragraph.split()))):
+            text.append(part, "cyan" if index % 2 else "")
+        console.print(text, width=width)
+
+
+def _print_list(known: dict[str, Callable[..., Any]]) -> None:
+    """Print a line a metric, under the heading of the file that it lives in."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for module, entries in groupby(known.items(), key=lambda entry: inspect.getmodule(entry[1])):
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True, min_width=28)
+        table.add_column()
+        for name, function in entries:
+            summary = " ".join(explanation(function).split("\n\n")[0].replace("``", "").split())
+            table.add_row(f"  {name}", Text(summary))
+        heading = (inspect.getdoc(module) or "").split("\n")[0].replace("``", "")
+        console.print(Text(heading, style="bold"))
+        console.print(table)
+        console.print()
+    console.print("More about one of them: calibrant explain ecpe")

@@ -1,0 +1,119 @@
+"""From the bytes of a file to the table that its publisher wrote, packed in whatever way."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant.datasets._sheet import read_sheet
+from calibrant.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Far above the largest table here (3.5 MB): what unpacks to more is a bomb or another file.
+_MOST_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """How a publisher writes a table.
+
+    Parameters
+    ----------
+    sep : str
+        Separator, a regular expression if longer than one character.
+    decimal : str
+        Decimal mark.
+    header : tuple of str
+        Column names of a file that has none of its own.
+    missing : tuple of str
+        Texts that stand for a gap, besides an empty cell.
+    sheet : bool
+        The file is an Excel workbook, and the table its first sheet.
+    """
+
+    sep: str = ","
+    decimal: str = "."
+    header: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    sheet: bool = False
+
+
+def read_layout(content: bytes, layout: Layout, member: str) -> pd.DataFrame:
+    """Parse a table from its bytes, unpacking archives on the way.
+
+    Parameters
+    ----------
+    content : bytes
+        Of a CSV file, a workbook, or one of them in a zip or gzip archive.
+    layout : Layout
+    member : str
+        The one file of a zip archive that is read; the others are not touched.
+    """
+    import pandas as pd
+
+    try:
+        plain = _unpack(content, layout, member)
+        if layout.sheet:
+            return read_sheet(plain)
+        frame = pd.read_csv(
+            io.BytesIO(plain),
+            sep=layout.sep,
+            dtype=str,
+            header=None if layout.header else 0,
+            names=list(layout.header) or None,
+            # "NA" is a borough and "None" a kind of day: a text is a gap only where we say so.
+            keep_default_na=False,
+            na_values=["", *layout.missing],
+        )
+    except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(f"the content can't be read as the table it should be: {error}") from error
+    # Air Quality ends its lines, and its file, with empty cells.
+    filled = frame.dropna(how="all").dropna(how="all", axis="columns").reset_index(drop=True)
+    return filled.apply(_typed, decimal=layout.decimal)
+
+
+def _typed(column: pd.Series[str], decimal: str) -> pd.Series[Any]:
+    """Make numbers of a column if all its texts are numbers.
+
+    Python's own conversion: that of some versions of pandas is off in the last digit, and a
+    checksum must not depend on the version.
+    """
+    import pandas as pd
+
+    try:
+        texts = column.str.replace(decimal, ".", regex=False)
+        values = np.array(texts.to_list(), dtype=np.float64)
+    except ValueError:
+        return column
+    whole = bool((values == np.floor(values)).all())  # a gap is not
+    return pd.Series(values.astype(np.int64) if whole else values, index=column.index)
+
+
+def _unpack(content: bytes, layout: Layout, member: str) -> bytes:
+    """Take the member out of a zip file, the content out of a gzip file; nothing hits the disk."""
+    if content.startswith(b"PK\x03\x04"):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if layout.sheet and "xl/workbook.xml" in archive.namelist():
+                return content  # a workbook is a zip file itself
+            if archive.getinfo(member).file_size > _MOST_BYTES:
+                raise DataError(f"{member} unpacks to more than {_MOST_BYTES:,} bytes.")
+            with archive.open(member) as file:
+                return _unpack(_bounded(file.read(_MOST_BYTES + 1)), layout, member)
+    if content.startswith(b"\x1f\x8b"):
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            return _bounded(file.read(_MOST_BYTES + 1))
+    return content
+
+
+def _bounded(content: bytes) -> bytes:
+    if len(content) > _MOST_BYTES:
+        raise DataError(f"the file unpacks to more than {_MOST_BYTES:,} bytes.")
+    return content

@@ -1,0 +1,116 @@
+"""The comparison and the claims as text, Markdown and CSV; nothing is ever cut off."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from calibrant.experiments.claims import Finding
+from calibrant.experiments.comparison import Comparison, standard_error
+from calibrant.experiments.methods import DEPTH_STUDY
+from calibrant.experiments.store import Record
+
+Form = Literal["text", "markdown", "csv"]
+_HEADINGS = (
+    *("protocol", "data set", "metric", "method", "trials"),
+    *("ours", "± s.e.", "floor", "published", "± s.e.", "verdict"),
+)
+_NUMBERS = range(4, 10)
+
+
+def comparison_table(rows: Sequence[Comparison], form: Form = "text") -> str:
+    """A line per cell: ours, the floor, the published figure with its own digits, the verdict."""
+    return _table(_HEADINGS, [_line(row) for row in rows], form, right=_NUMBERS)
+
+
+def claims_table(findings: Sequence[Finding], form: Form = "text") -> str:
+    """A line per claim, method and data set: where it holds and where not."""
+    headings = (
+        *("protocol", "claim", "method", "data set", "answer"),
+        *("best baseline", "difference", "± s.e."),
+    )
+    lines = [
+        [
+            found.protocol,
+            found.claim.text,
+            found.method,
+            found.dataset,
+            found.answer,
+            found.rival,
+            f"{found.difference:+.3g}",
+            f"{found.std_error:.2g}",
+        ]
+        for found in findings
+    ]
+    return _table(headings, lines, form, right=(6, 7))
+
+
+def depth_table(records: Sequence[Record], form: Form = "text") -> str:
+    """A line per method and depth: calibration and seconds of training, means over trials.
+
+    Empty without results of the depth study.
+    """
+    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for record in records:
+        if record["cell"]["method"] in DEPTH_STUDY:
+            groups[record["cell"]["protocol"], record["cell"]["method"]].append(record)
+    lines = []
+    for protocol, method in sorted(groups):
+        trials = groups[protocol, method]
+        key, _, layers = method.partition("-depth")
+        ecpe = np.array([record["scores"]["ecpe"] for record in trials])
+        error = standard_error(ecpe)
+        lines.append(
+            [
+                *(protocol, key, layers, str(len(trials)), f"{ecpe.mean():.4f}"),
+                "" if error is None else f"{error:.2g}",
+                f"{np.mean([record['floor']['ecpe'] for record in trials]):.4f}",
+                f"{np.mean([record['seconds']['fit'] for record in trials]):.1f}",
+            ]
+        )
+    headings = ("protocol", "method", "layers", "trials", "ecpe", "± s.e.", "floor", "fit seconds")
+    return _table(headings, lines, form, right=range(2, 8)) if lines else ""
+
+
+def _line(row: Comparison) -> list[str]:
+    figure = row.published
+    return [
+        row.protocol,
+        row.dataset,
+        row.metric,
+        row.method,
+        str(row.trials),
+        f"{row.mean:.4g}",
+        "" if row.std_error is None else f"{row.std_error:.2g}",
+        "" if row.floor is None else f"{row.floor:.4f}",
+        "" if figure is None else figure.printed,
+        "" if figure is None else figure.printed_error,
+        row.verdict,
+    ]
+
+
+def _table(
+    headings: Sequence[str], lines: Sequence[Sequence[str]], form: Form, *, right: Sequence[int]
+) -> str:
+    if form == "csv":
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows([headings, *lines])
+        return text.getvalue()
+    if form == "markdown":
+        rule = ["--:" if i in right else "---" for i in range(len(headings))]
+        return "".join(f"| {' | '.join(line)} |\n" for line in (headings, rule, *lines))
+    width = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
+    return "".join(
+        "  ".join(
+            text.rjust(width[i]) if i in right else text.ljust(width[i])
+            for i, text in enumerate(line)
+        ).rstrip()
+        + "\n"
+        for line in (headings, *lines)
+    )

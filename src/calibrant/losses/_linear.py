@@ -1,0 +1,37 @@
+"""Marginal matching linear in n: which exact method for which kernel."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from calibrant.errors import ParameterError
+from calibrant.kernels import EnergyKernel, GaussianKernel, Kernel
+from calibrant.losses._difference import Difference
+from calibrant.losses._gridded import gridded_v
+from calibrant.losses._sorted import sorted_v
+from calibrant.losses._spectral import spectral_v, waves
+
+_MOST_WAVES = 100  # of one kernel; above, a few dozen cells of a grid are cheaper
+
+
+def linear_v(difference: Difference, kernel: Kernel) -> Tensor:
+    """Squared MMD of the marginals, V-statistic, (B,), in time and memory linear in n.
+
+    Gaussian kernels go through characteristic functions, narrow ones through a grid; the
+    energy kernel between points is sorted.
+    """
+    reach, variance = difference.reach()
+    if isinstance(kernel, EnergyKernel) and variance == 0:
+        return sorted_v(difference)
+    if not isinstance(kernel, GaussianKernel):
+        raise ParameterError(
+            f'method="linear" needs Gaussian kernels or draws under the energy kernel, got '
+            f'{type(kernel).__name__} and normals; use method="fused".'
+        )
+    chosen = {h: waves(h, reach, variance) for h in kernel.bandwidths}
+    few = [each for each in chosen.values() if len(each.frequencies) <= _MOST_WAVES]
+    value = spectral_v(difference, few) if few else 0.0 * difference.masses.sum(dim=(1, 2))
+    for h, each in chosen.items():
+        if len(each.frequencies) > _MOST_WAVES:
+            value = value + gridded_v(difference, h, reach, variance)
+    return value

@@ -1,0 +1,51 @@
+"""Folds: whatever says how rows are held out, as checked positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold, KFold
+
+from calibrant.errors import DataError, ParameterError
+
+Index = NDArray[np.intp]
+
+
+def make_folds(
+    cv: Any, X: Any, y: Any, groups: NDArray[Any] | None, *, random_state: int = 0
+) -> list[tuple[Index, Index]]:
+    """Positions (train, test) of every split, at least one, with no row on both sides.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable of (train, test)
+        A number shuffles the rows, or takes whole groups, into so many folds. Positions and
+        masks are both understood.
+    X, y : n rows, for splitters that look at them
+    groups : array of shape (n,) or None
+    random_state : int
+        Seed of the shuffling.
+    """
+    n = X.shape[0]
+    if isinstance(cv, int | np.integer):
+        if not 2 <= cv <= n:
+            raise ParameterError(f"cv must be a number of folds from 2 to {n}, got {cv}.")
+        shuffled = KFold(int(cv), shuffle=True, random_state=random_state)
+        cv = shuffled if groups is None else GroupKFold(int(cv))
+    positions = np.arange(n)
+    try:
+        splits: Iterable[Any] = cv.split(X, y, groups) if hasattr(cv, "split") else cv
+        folds = [(positions[train], positions[test]) for train, test in splits]
+    except (TypeError, ValueError, IndexError) as error:
+        raise ParameterError(
+            f"Can't split {n} rows with {cv!r}: {error} cv must be a number of folds, a "
+            "scikit-learn splitter or a list of (train, test) positions."
+        ) from error
+    if not folds:
+        raise ParameterError("cv must give at least one split, got none.")
+    if any(np.intersect1d(train, test).size for train, test in folds):
+        raise DataError("cv must name different rows on the two sides of a split.")
+    return folds

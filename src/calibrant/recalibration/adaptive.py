@@ -1,0 +1,236 @@
+"""Recalibration that follows a stream: adaptive conformal inference over all levels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from calibrant.distributions import Distribution, Warped
+from calibrant.distributions.warped import END
+from calibrant.errors import DataError, ModelFileError, ParameterError
+from calibrant.recalibration._models import finite_numbers
+from calibrant.recalibration._tracking import (
+    FARTHEST,
+    LEVELS,
+    SCORES,
+    Array,
+    QuantileTrackers,
+    moved_apart,
+)
+
+_LOSS_MEMORY = 300  # rows after which a past loss counts 1 / e
+_EAGERNESS = 3.0  # a third more of lost score costs a tracker a factor e of its weight
+_FEEDBACK_MEMORY = 400.0  # slow: what is left to correct is small and one-sided
+
+
+def _ended(scores: Array) -> Array:
+    """Scores between the two ends, which no correction moves, (37,)."""
+    return np.concatenate([[-END], scores, [END]])
+
+
+_ENDED = _ended(SCORES)
+
+
+class AdaptiveRecalibrator:
+    """Recalibration in time: distributions in, outcomes one by one, distributions out.
+
+    A model that was calibrated yesterday need not be so tomorrow. With
+    ``z_t = Phi^{-1}(F_t(y_t))`` the normal score of outcome t under the model's own (static)
+    distribution, the quantile ``theta_j`` of z of each of 35 levels ``a_j`` is tracked by
+
+        theta_j <- theta_j + s / (m_j phi(z_{a_j})) (a_j - 1{z_t <= theta_j}),
+
+    which is adaptive conformal inference (Gibbs and Candes, 2021) over all levels: a level that
+    covers too little moves until it does not, whatever the series does. The step gives every
+    level a memory of about m rows in units of the present spread s; a far level is met in so few
+    rows that its m_j is at least ``1 / min(a_j, 1 - a_j)``. Quantiles are sorted after each step.
+
+    No memory is right for every series, so several are tracked at once and averaged, level by
+    level (as in DtACI, Gibbs and Candes, 2024), with weights ``exp(-3 L)``, L their CRPS in normal
+    scores summed over the past with a memory of 300 rows. One of them never moves: where the
+    model is calibrated as it is, its weight grows and little noise is added.
+
+    An average of trackers is no longer bound to cover, and lags behind a steady drift. Its own
+    normal scores are therefore tracked once more, slowly (400 rows), and corrected.
+
+    The result is a `Warped`: the quantile of level a_j is that of the static distribution at
+    ``Phi(theta_j)``, corrected. Nothing is refitted.
+
+    Parameters
+    ----------
+    memory : sequence of float
+        Rows that each tracker remembers; ``inf`` stays with the model's own distribution.
+
+    Notes
+    -----
+    An outcome that is an atom of its distribution gets a PIT value drawn uniformly over the jump,
+    from a stream of numbers with a fixed seed that continues from call to call: feeding rows
+    one by one or all at once is the same to the last bit.
+
+    Coverage is corrected by its own errors, so over a long stream it comes closer to nominal
+    than the binomial noise of a perfect forecaster. That is a property of the average over time;
+    it does not say that every hour, or every kind of row, is calibrated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import AdaptiveRecalibrator
+    >>> from calibrant.distributions import Normal
+    >>> from calibrant.metrics import coverage
+    >>> y = np.random.default_rng(0).normal(scale=np.linspace(1.0, 4.0, 3000))
+    >>> static = Normal(np.zeros(3000), np.ones(3000))
+    >>> adapted = AdaptiveRecalibrator().follow(static, y)
+    >>> round(coverage(static, y), 2), round(coverage(adapted, y), 2)
+    (0.52, 0.9)
+    """
+
+    def __init__(self, memory: Sequence[float] = (10.0, 30.0, 100.0, math.inf)) -> None:
+        rows = np.asarray(memory, dtype=np.float64)
+        if rows.ndim != 1 or not rows.size or not np.all(rows >= 1):
+            raise ParameterError(
+                f"memory must be a list of numbers of rows, each at least 1, got {memory!r}."
+            )
+        self.memory: tuple[float, ...] = tuple(rows.tolist())
+        self._reset()
+
+    def _reset(self) -> None:
+        self._trackers = QuantileTrackers(self.memory)
+        self._losses: Array = np.zeros(len(self.memory))
+        self._feedback = QuantileTrackers([_FEEDBACK_MEMORY])
+        self._seen = 0
+        self._average = self._averaged()
+
+    # ---- learning ---------------------------------------------------------------------------
+
+    def start(self, dist: Distribution, y: ArrayLike) -> Self:
+        """Forget everything and begin from held-out rows, in time order.
+
+        Without it the first rows are recalibrated by the identity.
+        """
+        self._reset()
+        return self.update(dist, y)
+
+    def update(self, dist: Distribution, y: ArrayLike) -> Self:
+        """Learn from newly observed rows, in time order.
+
+        Parameters
+        ----------
+        dist : Distribution of n rows
+            What the model said of them, not recalibrated.
+        y : array of shape (n,)
+            What came.
+        """
+        for score in self._scores(dist, y):
+            self._learn(score)
+        return self
+
+    def _learn(self, score: float) -> None:
+        self._feedback.learn(float(np.interp(score, self._average, _ENDED)))
+        self._losses = (1.0 - 1.0 / _LOSS_MEMORY) * self._losses + self._trackers.losses(score)
+        self._trackers.learn(score)
+        self._average = self._averaged()
+
+    def _scores(self, dist: Distribution, y: ArrayLike) -> Array:
+        """Normal scores of the outcomes, (n,), from the nearer tail."""
+        _check(dist)
+        target = finite_numbers(y, "y")
+        if len(target) != len(dist):
+            raise DataError(
+                f"Expected one outcome for each of {len(dist)} rows, got {len(target)}."
+            )
+        cdf, left, above = dist.cdf(target), dist.cdf_left(target), dist.prob_above(target)
+        uniform = np.random.Generator(np.random.PCG64(0).advance(self._seen)).random(len(target))
+        self._seen += len(target)
+        drawn = ndtri(left + uniform * (cdf - left))
+        continuous = np.where(cdf < 0.5, ndtri(cdf), -ndtri(above))
+        return np.clip(np.where(cdf > left, drawn, continuous), -FARTHEST, FARTHEST)
+
+    # ---- predicting -------------------------------------------------------------------------
+
+    def transform(self, dist: Distribution) -> Distribution:
+        """Recalibrate rows that have not been observed, with what is known now."""
+        _check(dist)
+        return Warped(dist, np.tile(self._knots(), (len(dist), 1)), LEVELS)
+
+    def follow(self, dist: Distribution, y: ArrayLike, lag: int = 1) -> Distribution:
+        """Go through a stream: recalibrate each row, then learn from it.
+
+        The same as ``transform`` of each row before ``update`` with it, but fast.
+
+        Parameters
+        ----------
+        dist : Distribution of n rows
+            Static distributions, in time order.
+        y : array of shape (n,)
+        lag : int, default 1
+            Row i is recalibrated with the outcomes of rows up to ``i - lag``; forecasts made h
+            steps ahead need ``lag=h``.
+
+        Returns
+        -------
+        Distribution of n rows
+            The recalibrator is left as it is after the whole stream.
+        """
+        if not isinstance(lag, int | np.integer) or lag < 1:
+            raise ParameterError(f"lag must be a whole number of at least 1 row, got {lag!r}.")
+        scores = self._scores(dist, y)
+        knots = np.empty((len(scores) + 1, len(LEVELS)))  # after 0, 1 ... n outcomes
+        knots[0] = self._knots()
+        for i, score in enumerate(scores, start=1):
+            self._learn(score)
+            knots[i] = self._knots()
+        known = np.maximum(np.arange(len(scores)) - (lag - 1), 0)
+        return Warped(dist, knots[known], LEVELS)
+
+    def _averaged(self) -> Array:
+        """Quantiles of all trackers, weighted by how well they did, between the ends, (37,)."""
+        weights = np.exp(-_EAGERNESS * (self._losses - self._losses.min()))
+        return _ended(moved_apart(weights @ self._trackers.quantiles / weights.sum()))
+
+    def _knots(self) -> Array:
+        """Scores of the static distribution where the levels are now, (35,)."""
+        return moved_apart(np.interp(self._feedback.quantiles[0], _ENDED, self._average))
+
+    # ---- saving -----------------------------------------------------------------------------
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return everything that was learned, as plain arrays."""
+        return {
+            "memory": np.array(self.memory),
+            "quantiles": self._trackers.quantiles.copy(),
+            "losses": self._losses.copy(),
+            "feedback": self._feedback.quantiles.copy(),
+            "seen": np.array(self._seen),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the recalibrator that `state` came from."""
+        try:
+            made = cls(np.asarray(state["memory"]).tolist())
+            for name, blank in made.state().items():
+                if np.shape(state[name]) != blank.shape:
+                    raise ValueError(f"{name} of shape {np.shape(state[name])}, not {blank.shape}")
+            made._trackers.quantiles = np.array(state["quantiles"], dtype=np.float64)
+            made._losses = np.array(state["losses"], dtype=np.float64)
+            made._feedback.quantiles = np.array(state["feedback"], dtype=np.float64)
+            made._seen = int(state["seen"])
+            made._average = made._averaged()
+            if not np.all(np.isfinite(made._knots())):
+                raise ValueError("numbers that are not finite")
+        except (KeyError, TypeError, ValueError) as cause:
+            raise ModelFileError(f"Not the state of an AdaptiveRecalibrator: {cause!r}.") from cause
+        return made
+
+
+def _check(dist: Distribution) -> None:
+    if not isinstance(dist, Distribution):
+        raise ParameterError(
+            "Expected a predictive distribution, such as model.predict_dist(X), got "
+            f"{type(dist).__name__}."
+        )

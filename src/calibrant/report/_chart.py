@@ -1,0 +1,70 @@
+"""A chart of the page: plotly traces, what they say, and the numbers behind them.
+
+Colours are written as names (``@m0``): the page fills in those of its light or dark theme. All
+text that comes from the user is escaped, because plotly reads a small HTML in labels.
+"""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from typing import Any
+
+from calibrant.metrics._inputs import Array
+
+PALETTE = 7
+BAND_CONFIDENCE = 0.95  # of every grey band, and of "chance gives"
+_DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One chart: what is drawn, what it says, and the numbers behind it."""
+
+    id: str
+    title: str
+    description: str
+    data: list[dict[str, Any]]
+    layout: dict[str, Any]
+    head: list[str] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+
+
+def label(text: object) -> str:
+    """Text for plotly, shown as it is."""
+    return html.escape(str(text), quote=False)
+
+
+def colour(index: int) -> str:
+    """Name of the colour of the model with this number."""
+    return f"@m{index % PALETTE}"
+
+
+def dash(index: int) -> str:
+    """Line style of the model with this number: another one where colours begin again."""
+    return _DASHES[index // PALETTE % len(_DASHES)]
+
+
+def percents(shares: Array) -> list[float]:
+    """Shares as numbers of percent."""
+    return [round(float(v), 6) for v in 100 * shares]
+
+
+def line(x: Any, y: Any, name_of_colour: str, **more: Any) -> dict[str, Any]:
+    """Trace of a line."""
+    look = {"color": name_of_colour, "width": 1.5}
+    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": look, **more}
+
+
+def points(
+    x: Any, y: Any, name_of_colour: str, name: str, symbol: str, size: int
+) -> dict[str, Any]:
+    """Trace of markers."""
+    marker = {"color": name_of_colour, "symbol": symbol, "size": size}
+    return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, "name": name}
+
+
+def box(x0: float, x1: float, y0: float, y1: float, fill: str) -> dict[str, Any]:
+    """Filled rectangle behind the traces."""
+    corners = {"x0": x0, "x1": x1, "y0": y0, "y1": y1}
+    return {"type": "rect", "layer": "below", "fillcolor": fill, "line": {"width": 0}, **corners}

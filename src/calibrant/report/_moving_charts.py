@@ -1,0 +1,127 @@
+"""Charts that follow the slider, with what they show at each of the 99 levels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant.metrics import LEVELS
+from calibrant.metrics._inputs import Array
+from calibrant.report._chart import (
+    Chart,
+    colour,
+    label,
+    line,
+    points,
+)
+from calibrant.report._forecasts import Judged, thin
+from calibrant.report._words import Units, level_text
+
+DRAWN_ROWS = 200
+WIDTH_ROWS = 2000
+# Of the widths over rows: 5%, 25% ... 95%, as plotly calls the parts of a box.
+_BOX = {"lowerfence": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "upperfence": 0.95}
+_TABLE_LEVELS = (9, 24, 49, 74, 89, 94, 98)  # 10%, 25% ... 99%
+
+
+def interval_chart(
+    forecast: Judged, y: Array, index: int, start: int, target: str
+) -> tuple[Chart, dict[str, Any]]:
+    """Intervals of a few rows in order of their median, and the bounds at all 99 levels."""
+    units, dist = Units(y), forecast.dist
+    rows = np.argsort(dist.median, kind="stable")[thin(len(y), DRAWN_ROWS)]
+    bounds = dist[rows].interval(LEVELS)  # (r, 2, 99)
+    # The first level that covers a row: central intervals grow, so one number says all.
+    first = np.searchsorted(LEVELS, np.abs(2.0 * forecast.pit[rows] - 1.0)) + 1
+    moving = {
+        "chart": f"intervals-{index}",
+        "lower": [units.round(bounds[:, 0, k]) for k in range(99)],
+        "upper": [units.round(bounds[:, 1, k]) for k in range(99)],
+        "median": units.round(dist[rows].median),
+        "y": units.round(y[rows]),
+        "first": first.tolist(),
+    }
+    x = list(range(1, len(rows) + 1))
+    empty: list[float | None] = [None] * len(rows)
+    k = start - 1
+    drawn = f"{len(rows):,} of {len(y):,} rows" if len(rows) < len(y) else f"{len(y):,} rows"
+    chart = Chart(
+        id=f"intervals-{index}",
+        title=f"Intervals: {forecast.name}",
+        description=f"Central intervals at the chosen level, the median and the observed {target} "
+        f"of {drawn}, in order of the predicted median. Crosses lie outside their interval.",
+        data=[
+            line(x, moving["lower"][k], colour(index), showlegend=False, hoverinfo="skip")
+            | {"line": {"width": 0}},
+            line(x, moving["upper"][k], colour(index), name="interval", hoverinfo="skip")
+            | {"line": {"width": 0}, "fill": "tonexty", "fillcolor": f"{colour(index)}-fill"},
+            line(x, moving["median"], colour(index), name="median"),
+            points(x, empty, "@ink", "covered", "circle", 4),
+            points(x, empty, "@warn", "outside", "x", 7),
+        ],
+        layout={
+            "xaxis": {"title": {"text": "row, by predicted median"}, "zeroline": False},
+            "yaxis": {"title": {"text": label(target)}, "zeroline": False},
+            "height": 340,
+        },
+    )
+    return chart, moving
+
+
+def width_chart(forecasts: list[Judged], start: int, target: str) -> tuple[Chart, list[Any]]:
+    """A box of the widths over rows for each model, and the boxes at all 99 levels."""
+    n = len(forecasts[0].pit)
+    every = thin(n, WIDTH_ROWS)
+    moving, traces, rows = [], [], []
+    for i, each in enumerate(forecasts):
+        bounds = each.dist[every].interval(LEVELS)
+        boxes = np.quantile(bounds[:, 1] - bounds[:, 0], list(_BOX.values()), axis=0)  # (5, 99)
+        units = Units(bounds[:, 1, 49] - bounds[:, 0, 49])
+        levels = {key: units.round(part) for key, part in zip(_BOX, boxes, strict=True)}
+        levels["mean"] = units.round(each.width)
+        moving.append(levels)
+        traces.append(
+            {
+                "type": "box",
+                "orientation": "h",
+                "y": [i],
+                **{key: [values[start - 1]] for key, values in levels.items()},
+                "boxmean": True,
+                "line": {"color": colour(i)},
+                "fillcolor": f"{colour(i)}-fill",
+                "showlegend": False,
+                "name": label(each.name),
+            }
+        )
+        rows += [
+            [
+                each.name,
+                level_text(LEVELS[k]),
+                *(units.show(float(value)) for value in (*boxes[:, k], each.width[k])),
+            ]
+            for k in _TABLE_LEVELS
+        ]
+    source = f"{len(every):,} evenly spaced rows" if len(every) < n else "all rows"
+    names = [label(each.name) for each in forecasts]
+    chart = Chart(
+        id="widths",
+        title="Width of the intervals",
+        description="Widths at the chosen level: the box holds the middle half of the rows, the "
+        f"whiskers 5% to 95%, from {source}; the dashed line is the exact mean of all rows. "
+        "Narrow is good only among calibrated forecasts.",
+        data=traces,
+        layout={
+            "xaxis": {"title": {"text": f"width ({label(target)})"}, "rangemode": "tozero"},
+            "yaxis": {
+                "tickvals": list(range(len(names))),
+                "ticktext": names,
+                "autorange": "reversed",
+                "automargin": True,
+            },
+            "height": 120 + 60 * len(names),
+        },
+        head=["model", "level", "5% of rows", "25%", "median", "75%", "95%", "mean"],
+        rows=rows,
+    )
+    return chart, moving

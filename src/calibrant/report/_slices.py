@@ -1,0 +1,152 @@
+"""Calibration in slices of the rows: groups, categories, and deciles of columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from calibrant.metrics import GroupCalibration
+from calibrant.metrics._inputs import Array, column
+from calibrant.metrics.conditional import bin_calibration, group_calibration
+from calibrant.metrics.significance import p_text
+from calibrant.report._forecasts import Judged
+from calibrant.report._words import level_text, percent
+
+_DECILES = 10
+_MOST_LABELS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Slicing:
+    """All rows cut in one way, with the exact p-value of the coverage of each slice."""
+
+    source: str
+    found: GroupCalibration
+    p_values: Array
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The slice least explained by chance, of all that were looked at."""
+
+    source: str
+    name: str
+    n: int
+    coverage: float
+    level: float
+    p_value: float  # adjusted
+    searched: int
+
+    @property
+    def sentence(self) -> str:
+        """Name the slice and say whether chance explains it."""
+        rest = (
+            "That is more than chance explains"
+            if self.p_value < 0.05
+            else "That is within what chance gives when so many slices are looked at"
+        )
+        return (
+            f"Worst of {self.searched:,} slices: {self.source}, {self.name} ({self.n:,} rows), "
+            f"where {level_text(self.level)} intervals cover {percent(self.coverage, self.n)}. "
+            f"{rest} ({p_text(self.p_value)}, adjusted for {self.searched:,} slices)."
+        )
+
+
+def table_columns(X: Any, n: int) -> dict[str, NDArray[Any]]:
+    """Columns of a frame, array or tensor by name; none for windows and other shapes."""
+    if X is None:
+        return {}
+    if hasattr(X, "columns"):
+        return {str(name): column(X[name], f"Column {name!r}", n) for name in X.columns}
+    array = np.asarray(X.detach().cpu() if hasattr(X, "detach") else X)
+    if array.ndim != 2 or len(array) != n:
+        return {}
+    return {f"column {j + 1}": array[:, j] for j in range(array.shape[1])}
+
+
+def cut(
+    forecast: Judged, columns: dict[str, NDArray[Any]], groups: dict[str, Any], level: float
+) -> list[Slicing]:
+    """Every way to cut the rows; columns of one value, or of too many labels, are left out.
+
+    Parameters
+    ----------
+    columns, groups : dict of name to array of shape (n,)
+        Numbers of columns are cut into deciles, groups are taken as they are.
+    """
+    u = forecast.pit
+    ways: dict[str, GroupCalibration | None] = {
+        f"column {name}" if name.startswith("predicted ") else name: _by_column(u, values, level)
+        for name, values in columns.items()
+        if name not in groups
+    }
+    ways |= {name: group_calibration(u, labels, level) for name, labels in groups.items()}
+    ways["predicted spread"] = bin_calibration(u, forecast.dist.stddev, _DECILES, level)
+    found = {name: cuts for name, cuts in ways.items() if cuts is not None and len(cuts) > 1}
+    # Always there, so that there is something to show.
+    found["predicted mean"] = bin_calibration(u, forecast.dist.mean, _DECILES, level)
+    return [Slicing(name, each, _p_values(each)) for name, each in found.items()]
+
+
+def worst(slicings: list[Slicing]) -> Worst:
+    """Slice with the smallest p-value, adjusted by Bonferroni."""
+    searched = sum(len(each.found) for each in slicings)
+    most = min(slicings, key=lambda each: float(each.p_values.min()))
+    g = int(np.argmin(most.p_values))
+    return Worst(
+        source=most.source,
+        name=str(most.found.names[g]),
+        n=int(most.found.n[g]),
+        coverage=float(most.found.coverage[g]),
+        level=most.found.level,
+        p_value=min(1.0, searched * float(most.p_values[g])),
+        searched=searched,
+    )
+
+
+def _p_values(found: GroupCalibration) -> Array:
+    inside = np.round(found.coverage * found.n)
+    below = binom.cdf(inside, found.n, found.level)
+    above = binom.sf(inside - 1, found.n, found.level)
+    result: Array = np.minimum(1.0, 2.0 * np.minimum(below, above))
+    return result
+
+
+def _by_column(u: Array, values: NDArray[Any], level: float) -> GroupCalibration | None:
+    if values.dtype.kind in "mM":
+        return group_calibration(u, _periods(values), level)
+    if values.dtype.kind not in "iuf":
+        labels = np.array([str(value) for value in values], dtype=object)
+        few = len(set(labels)) <= _MOST_LABELS
+        return group_calibration(u, labels, level) if few else None
+    numbers = values.astype(np.float64)
+    known = np.isfinite(numbers)
+    if known.all() and len(np.unique(numbers)) <= _DECILES:
+        return group_calibration(u, numbers, level)
+    if not known.any():
+        return None
+    bins = bin_calibration(u[known], numbers[known], _DECILES, level)
+    if known.all():
+        return bins
+    return _joined(bins, group_calibration(u[~known], np.full((~known).sum(), "missing"), level))
+
+
+def _periods(dates: NDArray[Any]) -> NDArray[Any]:
+    """Name the tenth of the rows, in order of time, that each date falls into."""
+    order = np.argsort(dates, kind="stable")
+    labels = np.empty(len(dates), dtype=object)
+    for part in np.array_split(order, min(_DECILES, len(dates))):
+        labels[part] = f"{str(dates[part[0]])[:16]} to {str(dates[part[-1]])[:16]}"
+    return labels
+
+
+def _joined(first: GroupCalibration, second: GroupCalibration) -> GroupCalibration:
+    parts = {
+        name: np.concatenate([getattr(first, name), getattr(second, name)])
+        for name in ("n", "coverage", "ecpe", "floor")
+    }
+    return GroupCalibration(names=first.names + second.names, level=first.level, **parts)

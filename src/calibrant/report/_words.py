@@ -1,0 +1,50 @@
+"""Numbers as readers want them: target units, percent, tails."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from calibrant.metrics._inputs import Array
+
+
+class Units:
+    """Numbers in target units, with the digits that the spread of the targets calls for.
+
+    Four digits of the spread: prices that vary by 250,000 need no cents, rates that vary by
+    0.01 need five decimals.
+    """
+
+    def __init__(self, y: Array) -> None:
+        spread = float(np.subtract(*np.quantile(y, [0.75, 0.25]))) or float(np.ptp(y))
+        spread = spread or abs(float(y[0])) or 1.0
+        self._decimals = max(0, 3 - math.floor(math.log10(spread)))
+
+    def show(self, value: float) -> str:
+        """Write one number."""
+        if not math.isfinite(value):
+            return "not finite"
+        if self._decimals > 8 or abs(value) >= 1e12:
+            return f"{value:.6g}"
+        return f"{value + 0.0:,.{self._decimals}f}"
+
+    def round(self, values: Array) -> list[float | None]:
+        """Round numbers to draw: one digit more than is shown; None where not finite."""
+        rounded = np.round(values, min(self._decimals + 1, 300))
+        return [float(v) if math.isfinite(v) else None for v in rounded]
+
+
+def percent(share: float, n: int) -> str:
+    """Write a share of n rows: a second decimal where there are rows enough to carry it."""
+    return f"{100 * share:.{2 if n >= 20_000 else 1}f}%"
+
+
+def level_text(level: float) -> str:
+    """Write a nominal coverage: 90%, 99.5%."""
+    return f"{100 * level:.4g}%"
+
+
+def tail_text(probability: float) -> str:
+    """Write a small probability."""
+    return f"{probability:.2g}" if probability >= 1e-12 else "below 1e-12"

@@ -1,0 +1,181 @@
+"""From models and rows to one self-contained page."""
+
+from __future__ import annotations
+
+import html
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from calibrant.errors import MissingFileError, OutputExistsError
+from calibrant.metrics._inputs import check_level, check_target
+from calibrant.report._forecasts import judge, name_forecasts
+from calibrant.report._page import render
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """A finished report.
+
+    Attributes
+    ----------
+    html : str
+        The whole page, script and styles included.
+    """
+
+    html: str
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the page to a file, whole or not at all."""
+        target = check_free(path, overwrite=overwrite)
+        handle, work = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.absolute().parent)
+        try:
+            with open(handle, "w", encoding="utf-8") as file:
+                file.write(self.html)
+            # mkstemp makes files that nobody else can read; a report is for others.
+            os.chmod(work, 0o666 & ~_umask())
+            os.replace(work, target)
+        except BaseException:
+            Path(work).unlink(missing_ok=True)
+            raise
+
+    def __repr__(self) -> str:
+        return f"Report of {len(self.html) / 1e6:.1f} MB; save(path) writes it to a file."
+
+    def _repr_html_(self) -> str:
+        # In a frame of its own: neither its styles nor its scripts touch the notebook.
+        page = html.escape(self.html)
+        return f'<iframe srcdoc="{page}" style="width:100%;height:800px;border:0"></iframe>'
+
+
+def build_report(
+    models: Any | Mapping[str, Any],
+    X: Any,
+    y: ArrayLike,
+    *,
+    groups: Any = None,
+    coverage: float = 0.9,
+    title: str | None = None,
+    target: str | None = None,
+) -> Report:
+    """Judge forecasts of the same rows and show the evidence on one interactive page.
+
+    Parameters
+    ----------
+    models : fitted model, Distribution of n rows, or mapping from names to them
+        Models need ``predict_dist``. Several are compared side by side.
+    X : array or frame of shape (n, d), or None
+        Inputs of rows that the models have not seen; calibration is looked at in deciles of
+        each column. May be None where only distributions are given.
+    y : array of shape (n,) or (n, 1)
+    groups : array of shape (n,), optional
+        Labels of groups to look at as well.
+    coverage : float in (0, 1)
+        Level that the verdict and the slices speak of, and where the slider starts.
+    title : str, optional
+    target : str, optional
+        Name of the target, with its unit; the name of y if it has one.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.distributions import Normal
+    >>> from calibrant.report import build_report
+    >>> dist = Normal(np.zeros(200), np.ones(200))
+    >>> y = dist.sample(random_state=0)
+    >>> page = build_report({"truth": dist}, None, y, target="price in euros").html
+    >>> "90% intervals covered" in page, "price in euros" in page
+    (True, True)
+    """
+    level = check_level(coverage, "coverage")
+    forecasts = name_forecasts(models, X)
+    observed = check_target(next(iter(forecasts.values()))[0], y)
+    judged = [
+        judge(name, dist, observed, level, settings) for name, (dist, settings) in forecasts.items()
+    ]
+    return Report(
+        render(
+            judged,
+            X,
+            observed,
+            groups=groups,
+            level=level,
+            title=title or "Calibration report",
+            target=target or _name_of(y) or "target",
+        )
+    )
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    models: Any | Mapping[str, Any],
+    X: Any,
+    y: ArrayLike,
+    *,
+    overwrite: bool = False,
+    **options: Any,
+) -> Report:
+    """Build a report and write it to a file; see `build_report` for the other parameters.
+
+    Parameters
+    ----------
+    path : path
+        Of the HTML file; its folder must exist.
+    overwrite : bool
+        Replace a file that is already there.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from calibrant.distributions import Normal
+    >>> from calibrant.report import write_report
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "report.html")
+    ...     report = write_report(path, Normal([0.0, 1.0], [1.0, 1.0]), None, [0.3, 0.9])
+    ...     path.read_text(encoding="utf-8")[:15]
+    '<!doctype html>'
+    """
+    check_free(path, overwrite=overwrite)  # before the work, not after it
+    report = build_report(models, X, y, **options)
+    report.save(path, overwrite=overwrite)
+    return report
+
+
+def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
+    """Complain if the file can't be written: something stands there, or there is no folder."""
+    target = Path(path)
+    if not target.absolute().parent.is_dir():
+        raise MissingFileError(f"There is no folder {target.parent} to write {target.name} into.")
+    if target.is_dir():
+        raise OutputExistsError(f"{target} is a folder. Choose another name.")
+    if target.exists() and not overwrite:
+        raise OutputExistsError(
+            f"{target} exists already. Choose another name, or overwrite it (overwrite=True, "
+            "--force on the command line)."
+        )
+    return target
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _name_of(y: Any) -> str | None:
+    name = getattr(y, "name", None)  # of a pandas or polars series
+    return name if isinstance(name, str) and name else None

@@ -1,0 +1,116 @@
+"""``calibrant bench``: real processes on a real data set, where it is at hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from calibrant.experiments import Cell, Store
+
+DATA = os.environ.get("CALIBRANT_DATA", "")
+needs_data = pytest.mark.skipif(not DATA, reason="CALIBRANT_DATA is not set: it names the folder")
+QUICK = ["bench", "paper", "--preset", "quick", "--only", "wine", "--device", "cpu"]
+
+
+def fill(folder: Path, method: str, values: list[float]) -> None:
+    for trial, value in enumerate(values):
+        scores = {"ecpe": value, "mcpe": 2 * value, "rmse": 0.7}
+        record = {"scores": scores, "floor": {"ecpe": 0.0102, "mcpe": 0.0259}}
+        Store(folder).write(Cell("published", "wine", method, trial), record)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    folder = tmp_path / "results"
+    fill(folder, "hnn", [0.040, 0.042, 0.041])
+    fill(folder, "mmd", [0.011, 0.012, 0.013])
+    return folder
+
+
+def test_show(run, results: Path) -> None:
+    done = run("bench", "show", results)
+    assert done.exit_code == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert lines[1][:6] == ["published", "wine", "ecpe", "hnn", "3", "0.041"]
+    assert lines[1][-3:] == ["0.041", "0.003", "tie"]
+    assert "calibration (ECPE) better than all baselines" in done.stdout
+    assert "holds" in done.stdout
+
+
+def test_show_is_never_cut_in_a_pipe(results: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "calibrant", "bench", "show", str(results)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        env=os.environ | {"COLUMNS": "40"},
+    )
+    header = done.stdout.splitlines()[0]
+    assert header.endswith("verdict")
+    assert "…" not in done.stdout
+
+
+def test_show_markdown_csv_and_export(run, results: Path, tmp_path: Path) -> None:
+    assert run("bench", "show", results, "--markdown").stdout.startswith("| protocol |")
+    done = run(
+        "bench", "show", results, "--csv", "--metrics", "ecpe", "--export", tmp_path / "a.csv"
+    )
+    assert len(done.stdout.splitlines()) == 3
+    assert (tmp_path / "a.csv").read_text().count("\n") == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["show", "nowhere"], "There is no folder nowhere of results"),
+        (["show", ".", "--markdown", "--csv"], "Choose one of --markdown and --csv"),
+        (["show", ".", "--metrics", "accuracy"], "Unknown metrics: accuracy. Choose from ecpe"),
+        (["paper", "--only", "wines"], "Unknown task 'wines'"),
+        (["paper", "--methods", "hnn,x"], "Unknown method 'x'"),
+        (["paper", "--protocol", "fair"], "protocol must be one of published, honest"),
+        (["paper", "--study", "width"], "--study must be tables or depth"),
+        (["paper", "--preset", "slow"], "--preset must be full or quick"),
+    ],
+)
+def test_bad_arguments(run, arguments: list[str], message: str) -> None:
+    done = run("bench", *arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+@needs_data
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+def test_a_killed_run_continues_where_it_stopped(run, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    methods = "hnn,mcd,deep-ens,ell,isr,mmd,mc-nll"
+    options = [*QUICK, "--methods", methods, "--workers", "1", "--data", DATA, "--out", str(out)]
+    started = subprocess.Popen(
+        [sys.executable, "-m", "calibrant", *options],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # the workers die with it
+    )
+    while len(Store(out).cells()) < 2 and started.poll() is None:
+        time.sleep(0.01)
+    os.killpg(started.pid, signal.SIGKILL)
+    started.communicate()
+    before = {cell: Store(out).path(cell).stat().st_mtime_ns for cell in Store(out).cells()}
+    assert 2 <= len(before) < 7
+    done = run(*options)
+    assert done.exit_code == 0, done.stderr
+    assert f"{len(before)} of 7 cells are in" in done.stderr
+    after = Store(out).cells()
+    assert len(after) == 7
+    assert all(Store(out).path(cell).stat().st_mtime_ns == t for cell, t in before.items())
+    record = json.loads(Store(out).path(after[0]).read_text())
+    assert 300 <= sum(record["rows"].values()) < 330
+    assert record["machine"]["device"] == "cpu"

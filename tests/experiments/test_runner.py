@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from calibrant.errors import ParameterError
+from calibrant.experiments import (
+    DEPTH_STUDY,
+    METHODS,
+    TASKS,
+    Cell,
+    Outcome,
+    Store,
+    missing,
+    plan,
+    runner,
+)
+from calibrant.experiments.methods import build, settings_of
+from calibrant.experiments.trial import run_trial, settings_for
+
+
+def test_plan() -> None:
+    cells = plan(TASKS, METHODS, 5, "published")
+    assert len(cells) == len(set(cells)) == 9 * 9 * 5
+    assert cells[0] == Cell("published", "power_plant", "mcd", 0)
+    assert plan(["wine"], ["hnn"], 1, "honest", quick=True)[0].protocol == "honest-quick"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((["wines"], ["hnn"], 1, "honest"), "Unknown task 'wines'"),
+        ((["wine"], ["nhn"], 1, "honest"), "Unknown method 'nhn'. The known ones are: mcd, hnn"),
+        ((["wine"], ["hnn"], 0, "honest"), "trials must be at least 1"),
+        ((["wine"], ["hnn"], 1, "fair"), "protocol must be one of published, honest"),
+    ],
+)
+def test_bad_plans(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        plan(*arguments)
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_settings_of_the_paper(key: str) -> None:
+    table = build(key, "published", series=False)
+    series = build(key, "published", series=True)
+    assert table.network == "mlp"
+    assert series.network == ("mlp" if key == "dgp" else "lstm")
+    if key not in ("dgp", "mmd"):
+        assert (table.lr, table.weight_decay, table.scaling) == (1e-4, 1e-3, "minmax")
+    assert build(key, "honest", series=False, quick=True).epochs == 2
+
+
+def test_library_defaults_are_the_honest_settings() -> None:
+    from calibrant import HeteroscedasticRegressor, MMDRegressor
+
+    for protocol in ("published", "honest"):
+        assert settings_of(build("mmd", protocol, series=False)) == settings_of(MMDRegressor())
+    honest = settings_of(build("hnn", "honest", series=False))
+    assert honest == settings_of(HeteroscedasticRegressor())
+
+
+def test_depth_study() -> None:
+    assert len(DEPTH_STUDY) == 20
+    assert len(build("mmd-depth4", "honest", series=False).hidden) == 4
+    assert build("dgp-depth3", "published", series=False).hidden_layers == 3
+    assert build("dgp-depth3", "honest", series=False, quick=True).hidden_layers == 3
+    assert settings_for(Cell("published", "wine", "ell-depth1", 0))["hidden"] == [256]
+
+
+@pytest.mark.usefixtures("stand_ins")
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("protocol", "dataset"), [("honest", "wine"), ("published", "pm25")])
+def test_every_method_runs(protocol: str, dataset: str, method: str, tmp_path: Path) -> None:
+    cell = Cell(f"{protocol}-quick", dataset, method, 0)
+    record = run_trial(cell, device="cpu")
+    Store(tmp_path).write(cell, record)  # plain JSON values
+    assert record["rows"]["train"] + record["rows"]["test"] == (200 if dataset == "wine" else 195)
+    assert record["settings"] == settings_for(cell)
+    assert record["scores"]["ecpe"] == pytest.approx(
+        np.abs(np.array(record["covered"]) - np.arange(1, 100) / 100).mean(), abs=1e-5
+    )
+    assert record["floor"]["ecpe"] == pytest.approx(
+        0.316 / math.sqrt(record["rows"]["test"]), rel=0.05
+    )
+    assert record["limit"]["ecpe"] > record["floor"]["ecpe"]
+    drawn = record["intervals"]
+    assert drawn["position"] == sorted(drawn["position"])
+    assert {len(values) for values in drawn.values()} == {min(150, record["rows"]["test"])}
+    assert all(low <= high for low, high in zip(drawn["lower"], drawn["upper"], strict=True))
+    if dataset == "pm25":  # the target of the stand-in is its position; a window ends before it
+        assert drawn["y"] == [position + 1 for position in drawn["position"]]
+    assert record["seconds"]["fit"] > 0
+    assert record["versions"]["torch"]
+    assert record["machine"]["device"] == "cpu"
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_same_seed_same_scores() -> None:
+    cell = Cell("honest-quick", "wine", "hnn", 1)
+    one, two = (run_trial(cell, device="cpu") for _ in range(2))
+    assert one["scores"] == two["scores"]
+    assert one["scores"] != run_trial(Cell("honest-quick", "wine", "hnn", 2))["scores"]
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_work_claims_writes_and_does_not_repeat(tmp_path: Path) -> None:
+    store, cell = Store(tmp_path), Cell("honest-quick", "wine", "hnn", 0)
+    with store.claim(cell):
+        assert runner._work(cell, str(tmp_path), None, "cpu").status == "busy"
+    assert missing([cell], store) == [cell]
+    assert runner._work(cell, str(tmp_path), None, "cpu").status == "done"
+    assert missing([cell], store) == []
+    written = store.path(cell).stat().st_mtime_ns
+    assert runner._work(cell, str(tmp_path), None, "cpu").status == "done"
+    assert store.path(cell).stat().st_mtime_ns == written
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_other_settings_are_run_again(tmp_path: Path) -> None:
+    store, cell = Store(tmp_path), Cell("honest-quick", "wine", "hnn", 0)
+    runner._work(cell, str(tmp_path), None, "cpu")
+    record = store.read(cell)
+    record["settings"]["lr"] = 1.0
+    store.write(cell, {key: record[key] for key in record if key not in ("cell",)})
+    assert missing([cell], store) == [cell]
+
+
+def test_a_failure_is_told_and_stored_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise ZeroDivisionError("no")
+
+    monkeypatch.setattr(runner, "run_trial", fail)
+    cell = Cell("honest", "wine", "hnn", 0)
+    outcome = runner._work(cell, str(tmp_path), None, "cpu")
+    assert (outcome.status, outcome.message) == ("failed", "ZeroDivisionError: no")
+    assert Store(tmp_path).cells() == []
+
+
+def test_cells_of_a_dead_worker_are_tried_again_with_fewer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def pool(cells: list[Cell], workers: int, *others: object) -> Iterator[Outcome]:
+        calls.append((len(cells), workers))
+        yield from [Outcome(cell, "done") for cell in cells[: len(cells) // 2]]
+
+    monkeypatch.setattr(runner, "_in_pool", pool)
+    cells = plan(["wine"], METHODS, 2, "honest")
+    told: list[Outcome] = []
+    outcomes = runner.run_cells(cells, Store(tmp_path), workers=4, on_outcome=told.append)
+    assert calls == [(18, 4), (9, 2)]
+    assert outcomes == told
+    assert [outcome.status for outcome in outcomes] == ["done"] * 13 + ["failed"] * 5
+    assert {outcome.cell for outcome in outcomes} == set(cells)
+
+
+def test_workers_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner.os, "sched_getaffinity", lambda _: range(16), raising=False)
+    monkeypatch.setattr(runner, "_free_bytes", lambda: 4.6e9)
+    assert runner.fitting_workers("cpu") == 3
+    monkeypatch.setattr(runner, "_free_bytes", lambda: 1e8)
+    assert runner.fitting_workers("cpu") == 1
+    monkeypatch.setattr(runner, "_free_bytes", lambda: 1e12)
+    assert runner.fitting_workers("cpu") == 16

@@ -1,0 +1,268 @@
+"""The page in a real browser: what it shows, what it runs, and what it asks the network for."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibrant.metrics import LEVELS, coverage, mean_width, pit
+from calibrant.metrics.floor import binomial_band
+from calibrant.report import write_report
+
+from .conftest import IMAGE, SCRIPT, N, Rows
+
+
+def opened(browser: Any, path: Path) -> Any:
+    """Load a page and wait until its first charts are drawn."""
+    for kind in ("browser", "performance"):
+        browser.get_log(kind)  # what earlier pages said
+    browser.get(path.as_uri())
+    wait(browser, "return document.documentElement.dataset.drawn === 'true'")
+    return browser
+
+
+def wait(browser: Any, condition: str, seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not browser.execute_script(condition):
+        assert time.monotonic() < end, f"waited {seconds} s for: {condition}"
+        time.sleep(0.02)
+
+
+def traces(browser: Any, chart: str) -> list[dict[str, Any]]:
+    """What plotly has drawn, once the chart has been scrolled to."""
+    browser.execute_script(f"document.getElementById('{chart}').scrollIntoView()")
+    wait(browser, f"return Boolean(document.getElementById('{chart}').data)")
+    return browser.execute_script(
+        f"return document.getElementById('{chart}').data.map((t) => ({{...t}}))"
+    )
+
+
+def requests(browser: Any, page: Path) -> list[str]:
+    """Addresses that were asked for, besides the page itself and what it carries."""
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [
+        message["params"]["request"]["url"]
+        for message in messages
+        if message["method"] == "Network.requestWillBeSent"
+    ]
+    return [url for url in asked if url != page.as_uri() and not url.startswith(("data:", "blob:"))]
+
+
+def stat(browser: Any, model: int, name: str) -> str:
+    return browser.execute_script(
+        f"""return document.querySelector('tr[data-model="{model}"] [data-stat="{name}"]')"""
+        ".textContent"
+    )
+
+
+def slide(browser: Any, level: int) -> None:
+    browser.execute_script(
+        "const s = document.getElementById('level'); s.value = arguments[0];"
+        "s.dispatchEvent(new Event('input', {bubbles: true}));",
+        level,
+    )
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory, rows: Rows) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    models = {"truth": rows.truth, f"narrow {IMAGE}": rows.narrow}
+    write_report(path, models, rows.X, rows.y, title=SCRIPT, target=f"price {IMAGE}")
+    return path
+
+
+@pytest.fixture
+def fresh(browser: Any, page: Path) -> Any:
+    """The page as it opens."""
+    return opened(browser, page)
+
+
+@pytest.fixture
+def shown(browser: Any, page: Path) -> Any:
+    """The page as the last test has left it: its slider may stand anywhere."""
+    return browser if browser.current_url == page.as_uri() else opened(browser, page)
+
+
+def test_loads_in_silence_and_asks_the_network_for_nothing(fresh, page) -> None:
+    fresh.execute_script("scrollTo(0, document.body.scrollHeight)")
+    traces(fresh, "slice-0")
+    assert fresh.get_log("browser") == []
+    assert requests(fresh, page) == []
+
+
+def test_the_recorder_would_see_a_request(browser, tmp_path) -> None:
+    path = tmp_path / "loud.html"
+    path.write_text('<html data-drawn="true"><img src="http://127.0.0.1:9/x.png">')
+    opened(browser, path)
+    assert requests(browser, path) == ["http://127.0.0.1:9/x.png"]
+    assert browser.get_log("browser") != []
+
+
+def test_arrow_keys_move_coverage_width_and_band(fresh, rows) -> None:
+    slider = fresh.find_element("id", "level")
+    assert slider.get_attribute("value") == "90"
+    slider.send_keys("\ue012" * 3)  # left arrow
+    assert slider.get_attribute("value") == "87"
+    assert fresh.find_element("id", "level-text").text == "87%"
+    low, high = binomial_band(N, 0.87, 0.95)
+    for model, dist in enumerate((rows.truth, rows.narrow)):
+        share = coverage(dist, rows.y, level=0.87)
+        assert stat(fresh, model, "covered") == f"{100 * share:.1f}%"
+        assert stat(fresh, model, "band") == f"{100 * low:.1f}% to {100 * high:.1f}%"
+        assert stat(fresh, model, "width") == f"{mean_width(dist, 0.87):,.1f}"
+        inside = low <= share <= high
+        assert stat(fresh, model, "state") == ("within chance" if inside else "too narrow")
+
+
+@pytest.mark.parametrize("level", [1, 50, 99])
+def test_intervals_follow_the_slider(shown, rows, level) -> None:
+    slide(shown, level)
+    share = coverage(rows.truth, rows.y, level=level / 100)
+    assert stat(shown, 0, "covered") == f"{100 * share:.1f}%"
+    kept = np.linspace(0, N - 1, 200).round().astype(int)
+    at = np.argsort(rows.truth.median, kind="stable")[kept]
+    bounds = rows.truth[at].interval(level / 100)
+    target = f"{bounds[0, 0]:.1f}"  # wait for the frame in which the chart is redrawn
+    wait(
+        shown,
+        f"return document.getElementById('intervals-0').data[0].y[0].toFixed(1) === '{target}'",
+    )
+    lower, upper, median, covered, outside = traces(shown, "intervals-0")
+    # Numbers are rounded to one digit more than are shown: 0.01 here.
+    assert np.allclose(lower["y"], bounds[:, 0], atol=0.0051)
+    assert np.allclose(upper["y"], bounds[:, 1], atol=0.0051)
+    assert np.allclose(median["y"], rows.truth[at].median, atol=0.0051)
+    inside = np.abs(2 * pit(rows.truth, rows.y)[at] - 1) <= level / 100
+    for trace, wanted in ((covered, inside), (outside, ~inside)):
+        assert [value is not None for value in trace["y"]] == wanted.tolist()
+
+
+def test_the_table_behind_the_intervals_follows_too(shown, rows) -> None:
+    shown.execute_script("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    slide(shown, 60)
+    cells = shown.execute_script(
+        "return [...document.querySelector('table[data-intervals]').rows[1].cells]"
+        ".map((c) => c.textContent)"
+    )
+    first = np.argsort(rows.truth.median, kind="stable")[0]
+    lower, upper = rows.truth[[first]].interval(0.6)[0]
+    assert float(cells[3]) == pytest.approx(lower, abs=0.0051)
+    assert float(cells[4]) == pytest.approx(upper, abs=0.0051)
+
+
+def test_reliability_pit_and_widths_have_the_right_points(shown, rows) -> None:
+    drawn = traces(shown, "reliability")
+    low, high = binomial_band(N, LEVELS, 0.95)
+    assert np.allclose(drawn[0]["y"], 100 * low)
+    assert np.allclose(drawn[1]["y"], 100 * high)
+    for trace, dist in zip(drawn[3:5], (rows.truth, rows.narrow), strict=True):
+        assert np.allclose(trace["y"], 100 * coverage(dist, rows.y, level=LEVELS))
+    slide(shown, 30)
+    wait(shown, "return document.getElementById('reliability').data[5].x[0] === 30")
+    point = traces(shown, "reliability")[5]
+    assert point["y"] == pytest.approx([100 * coverage(rows.truth, rows.y, level=0.3)])
+    bars = traces(shown, "pit-1")[0]
+    counts, _ = np.histogram(pit(rows.narrow, rows.y), bins=20, range=(0, 1))
+    assert np.allclose(bars["y"], counts / N * 20, atol=1e-4)
+    box = traces(shown, "widths")[1]
+    widths = np.diff(rows.narrow.interval(0.3), axis=1)
+    assert np.allclose(
+        [box["q1"][0], box["mean"][0]], [np.quantile(widths, 0.25), widths.mean()], atol=0.01
+    )
+
+
+def test_names_and_categories_are_text_and_never_run(shown) -> None:
+    assert shown.find_element("tag name", "h1").text == SCRIPT
+    assert shown.title == SCRIPT
+    for chart in ("reliability", "slice-0", "slice-1", "slice-2", "slice-3", "slice-4"):
+        traces(shown, chart)
+    labels = shown.execute_script(
+        "return [...document.querySelectorAll('.xtick text, .legendtext, .ytitle')]"
+        ".map((t) => t.textContent)"
+    )
+    assert f"narrow {IMAGE}" in labels  # legend
+    assert f"price {IMAGE}" in labels  # axis
+    assert "<b>petrol</b>" in labels  # category
+    titles = [title.text for title in shown.find_elements("css selector", "figure h3")]
+    assert SCRIPT in titles
+    assert shown.execute_script("return window.hacked") is None
+    assert shown.find_elements("css selector", "main img, main script") == []
+
+
+def test_even_an_injected_script_would_not_run(shown) -> None:
+    shown.execute_script(
+        "const s = document.createElement('script'); s.textContent = 'window.hacked = 1';"
+        "document.body.appendChild(s);"
+    )
+    assert shown.execute_script("return window.hacked") is None
+
+
+def test_light_dark_and_print(fresh) -> None:
+    def colours() -> list[str]:
+        return fresh.execute_script(
+            "return [getComputedStyle(document.body).backgroundColor,"
+            "document.getElementById('intervals-0').layout.font.color]"
+        )
+
+    light = colours()
+    fresh.find_element("id", "theme").send_keys("\ue007")  # the enter key
+    dark = colours()
+    assert light[0] == "rgb(255, 255, 255)"
+    assert len({*light, *dark}) == 4
+    fresh.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert colours() == light
+    widths = fresh.execute_script(
+        "return [...document.querySelectorAll('.chart')].map((c) => c.layout.width)"
+    )
+    assert len(widths) >= 8
+    assert set(widths) == {330}
+    fresh.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert colours() == dark
+
+
+def test_every_chart_says_what_it_shows_and_has_a_table(shown) -> None:
+    for figure in shown.find_elements("tag name", "figure"):
+        chart = figure.find_element("class name", "chart")
+        assert chart.get_attribute("role") == "img"
+        assert len(chart.get_attribute("aria-label")) > 60
+        shown.execute_script("arguments[0].open = true", figure.find_element("tag name", "details"))
+    time.sleep(0.2)  # the event of an opened table comes a moment later
+    filled = shown.execute_script(
+        "return [...document.querySelectorAll('figure table')].map((t) => t.tBodies[0].rows.length)"
+    )
+    assert min(filled) >= 2
+    label = shown.find_element("css selector", "label[for=level]")
+    assert label.text.startswith("Confidence level")
+
+
+def test_a_narrow_window_does_not_scroll_sideways(browser, page) -> None:
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True},
+    )
+    try:
+        opened(browser, page)
+        assert browser.execute_script("return document.documentElement.scrollWidth") == 400
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_hundred_thousand_rows_open_as_fast(browser, tmp_path) -> None:
+    many = Rows(100_000)
+    path = tmp_path / "many.html"
+    write_report(path, many.truth, many.X, many.y)
+    assert path.stat().st_size < 6_500_000  # of it 4.8 MB are plotly's script
+    opened(browser, path)
+    shown = browser.execute_script(
+        "return [performance.getEntriesByName('first-contentful-paint')[0].startTime,"
+        "performance.getEntriesByName('drawn')[0].startTime]"
+    )
+    # From the start of the navigation to the verdict, and to the charts in the window, in
+    # milliseconds. Well under a second on an idle machine; the bound leaves room for a busy one.
+    assert max(shown) < 10_000, f"first paint and charts after {shown} ms"
+    assert stat(browser, 0, "covered") == f"{100 * coverage(many.truth, many.y, level=0.9):.2f}%"

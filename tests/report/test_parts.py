@@ -1,0 +1,103 @@
+"""The statistics of the report against independent answers."""
+
+from __future__ import annotations
+
+import doctest
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, ttest_rel
+
+from calibrant.distributions import Normal
+from calibrant.report import report as report_module
+from calibrant.report._facts import surprises
+from calibrant.report._forecasts import judge
+from calibrant.report._paired import compare
+from calibrant.report._slices import cut, worst
+from calibrant.report._words import Units
+
+N = 400
+RNG = np.random.default_rng(0)
+Y = RNG.normal(size=N)
+FORECASTS = [
+    judge(name, Normal(np.full(N, bias), np.full(N, spread)), Y, 0.9, {})
+    for name, bias, spread in (("a", 0.0, 1.0), ("b", 0.0, 1.02), ("c", 1.0, 1.0))
+]
+
+
+def test_examples() -> None:
+    assert doctest.testmod(report_module).failed == 0
+
+
+def test_pairs_are_the_paired_t_test_with_holm() -> None:
+    a, b, c = FORECASTS
+    raw = {(x.name, y.name): ttest_rel(x.crps, y.crps) for x, y in ((a, b), (a, c), (b, c))}
+    ordered = sorted(raw, key=lambda pair: raw[pair].pvalue)
+    expected, largest = {}, 0.0
+    for rank, pair in enumerate(ordered):
+        largest = max(largest, min(1.0, (3 - rank) * raw[pair].pvalue))
+        expected[pair] = largest
+    for found in compare(FORECASTS):
+        pair = (found.first, found.second)
+        interval = raw[pair].confidence_interval(0.95)
+        assert found.p_value == pytest.approx(expected[pair])
+        assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    assert compare(FORECASTS)[1].sentence == "a is better than c"
+
+
+def test_equal_forecasts_can_not_be_told_apart() -> None:
+    (pair,) = compare([FORECASTS[0], FORECASTS[0]])
+    assert (pair.difference, pair.p_value) == (0.0, 1.0)
+    assert "can't be told apart" in pair.sentence
+    assert compare(FORECASTS[:1]) == []
+
+
+def test_p_values_of_slices_are_binomial() -> None:
+    slicings = cut(FORECASTS[2], {"x": np.arange(N) % 3}, {}, 0.9)
+    by_name = {each.source: each for each in slicings}
+    found = by_name["x"].found
+    for n, share, p_value in zip(found.n, found.coverage, by_name["x"].p_values, strict=True):
+        k = round(share * n)
+        tails = [binomtest(k, n, 0.9, alternative=side).pvalue for side in ("less", "greater")]
+        assert p_value == pytest.approx(min(1.0, 2 * min(tails)))
+    most = worst(slicings)
+    assert most.searched == sum(len(each.found) for each in slicings)
+    smallest = min(each.p_values.min() for each in slicings)
+    assert most.p_value == pytest.approx(min(1.0, most.searched * smallest))
+
+
+def test_a_calibrated_forecast_seldom_has_a_significant_slice() -> None:
+    # Adjusted by Bonferroni: at most 5% false alarms, and 60 runs of mean 3 rarely give 9.
+    alarms = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        dist = Normal(rng.normal(size=N), np.ones(N))
+        made = judge("truth", dist, dist.sample(random_state=1000 + seed)[:, 0], 0.9, {})
+        alarms += worst(cut(made, {"x": rng.normal(size=N)}, {}, 0.9)).p_value < 0.05
+    assert alarms <= 8
+
+
+def test_tails_keep_their_digits() -> None:
+    dist = Normal(np.zeros(3), np.ones(3))
+    y = np.array([0.1, 9.0, -6.0])
+    rows = surprises(judge("a", dist, y, 0.9, {}), None, y, 0.9)
+    assert [row[0] for row in rows] == ["1", "2", "0"]
+    assert rows[0][-1] == "below 1e-12"
+    assert float(rows[1][-1]) == pytest.approx(1.97e-9, rel=0.02)
+    assert [row[-2] for row in rows] == ["above", "below", "above"]
+
+
+@pytest.mark.parametrize(
+    ("scale", "value", "shown"),
+    [(1.0, 1.23456, "1.235"), (250_000.0, 1_234_567.8, "1,234,568"), (0.01, 0.0123456, "0.01235")],
+)
+def test_digits_follow_the_spread_of_the_target(scale, value, shown) -> None:
+    units = Units(scale * np.array([0.0, 0.0, 1.0, 2.0, 2.0]) / 2)
+    assert units.show(value) == shown
+
+
+def test_constant_and_infinite_numbers() -> None:
+    units = Units(np.full(3, 5.0))
+    assert units.show(5.0) == "5.000"
+    assert units.show(np.inf) == "not finite"
+    assert units.round(np.array([1.0, np.inf])) == [1.0, None]

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import html
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibrant import HeteroscedasticRegressor, IsotonicRecalibrator
+from calibrant.distributions import Normal
+from calibrant.errors import DataError, MissingFileError, OutputExistsError, ParameterError
+from calibrant.metrics import LEVELS, coverage, evaluate, mean_width
+from calibrant.metrics.floor import binomial_band
+from calibrant.report import build_report, write_report
+
+from .conftest import IMAGE, SCRIPT, N
+
+
+def text_of(page: str) -> str:
+    """Visible text, without the scripts."""
+    body = page[page.index("<body>") : page.index('<script type="application/json"')]
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+def data_of(page: str) -> dict:
+    (found,) = re.findall(r'id="page-data">(.*?)</script>', page, re.S)
+    return json.loads(found)
+
+
+@pytest.fixture(scope="module")
+def page(rows) -> str:
+    return build_report(
+        {"truth": rows.truth, "narrow": rows.narrow}, rows.X, rows.y, target="price"
+    ).html
+
+
+def test_the_verdict_comes_first_with_the_chance_of_a_perfect_forecaster(page, rows) -> None:
+    text = text_of(page)
+    low, high = binomial_band(N, 0.9, 0.95)
+    for dist in (rows.truth, rows.narrow):
+        share = coverage(dist, rows.y)
+        sentence = (
+            f"90% intervals covered {100 * share:.1f}% of 500 rows; a perfect forecaster lands "
+            f"between {100 * low:.1f}% and {100 * high:.1f}%."
+        )
+        assert text.index(sentence) < text.index("Confidence level")
+        assert evaluate(dist, rows.y).verdict in text
+
+
+def test_every_level_is_exact(page, rows) -> None:
+    levels = data_of(page)["levels"]
+    assert [each["level"] for each in levels] == [f"{k}%" for k in range(1, 100)]
+    shares, widths = coverage(rows.narrow, rows.y, level=LEVELS), mean_width(rows.narrow, LEVELS)
+    for each, share, width in zip(levels, shares, widths, strict=True):
+        assert each["models"][1]["covered"] == f"{100 * share:.1f}%"
+        assert each["models"][1]["width"] == f"{width:,.1f}"
+
+
+def test_the_worst_slice_is_named_and_adjusted(page, rows) -> None:
+    text = text_of(page)
+    few = np.count_nonzero(rows.X["x"] > 0.9)
+    found = rf"narrow\. Worst of \d+ slices: predicted spread, 20 \({few} rows\)"
+    assert re.search(found, text)
+    assert re.search(r"more than chance explains \(p < 0.0001, adjusted for \d+ slices\)", text)
+    assert "That is within what chance gives when so many slices are looked at" in text
+
+
+def test_facts_and_surprises(page, rows) -> None:
+    text = text_of(page)
+    for word in ("SHA-256", "rows 500", "3 columns", "plotly", "calibrant", "Python"):
+        assert word in text
+    z = np.abs(rows.y - rows.truth.mean) / rows.truth.stddev
+    surprises = text[text.index("Largest surprises") :]
+    first = surprises[surprises.index("tail probability ", 200) :].split()[2]
+    assert first == str(np.argmax(z))
+
+
+def test_what_users_write_is_escaped(rows) -> None:
+    page = build_report({IMAGE: rows.truth}, rows.X, rows.y, title=SCRIPT, target=IMAGE).html
+    assert SCRIPT in text_of(page)
+    for bad in ("<script>window", "<img", "<b>petrol", "<!-- <script"):
+        assert bad not in page.replace("<!doctype html>", "")
+    assert page.count("<script") == 3
+
+
+def test_the_fingerprint_is_of_the_data(rows) -> None:
+    def digest(X, y) -> str:
+        return re.findall(r"SHA-256</dt><dd>(\w{64})<", build_report(rows.truth, X, y).html)[0]
+
+    first = digest(rows.X, rows.y)
+    assert digest(rows.X.copy(), list(rows.y)) == first
+    assert digest(rows.X.rename(columns={"x": "z"}), rows.y) != first
+    assert digest(rows.X, rows.y + 1e-9) != first
+    assert digest(rows.X.assign(fuel="diesel"), rows.y) != first
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_few_rows(n) -> None:
+    dist = Normal(np.arange(n, dtype=float), np.ones(n))
+    page = build_report({"a": dist, "b": dist}, np.zeros((n, 2)), np.zeros(n)).html
+    assert f"of {n} row{'s' if n > 1 else ''};" in text_of(page)
+    assert "NaN" not in json.dumps(data_of(page))
+
+
+def test_columns_of_every_kind(rows) -> None:
+    frame = pd.DataFrame(
+        {
+            "gaps": np.where(np.arange(N) % 7 == 0, np.nan, np.arange(N)),
+            "none": np.nan,
+            "day": pd.date_range("2024-01-01", periods=N),
+            "flag": np.arange(N) % 2 == 0,
+            "kind": pd.Categorical(np.where(np.arange(N) % 3 == 0, "a", "b")),
+            "key": [f"row {i}" for i in range(N)],
+            "few": np.arange(N) % 4,
+        }
+    )
+    groups = pd.Series(np.arange(N) % 5, name="shop")
+    text = text_of(build_report(rows.truth, frame, rows.y, groups=groups).html)
+    for word in ("missing", "2024-01-01T00:00 to 2024-02-19", "True", "shop"):
+        assert word in text
+    assert "slice of key" not in text
+    assert "slice of none" not in text
+
+
+def test_a_fitted_model_reports_itself(rows, tmp_path) -> None:
+    y = pd.Series(rows.y, name="price")
+    model = HeteroscedasticRegressor(random_state=0, epochs=2, hidden=(8,))
+    model.fit(rows.X, y)
+    path = tmp_path / "report.html"
+    report = model.report(rows.X, rows.y, path, title="Mine")
+    assert path.read_text(encoding="utf-8") == report.html
+    text = text_of(report.html)
+    for word in ("Mine", "price", "HeteroscedasticRegressor", "epochs 2", "hidden (8,)"):
+        assert word in text
+    assert model.report(rows.X, y).html.startswith("<!doctype html>")
+    wrapped = IsotonicRecalibrator().fit(model, rows.X, rows.y)
+    settings = text_of(build_report(wrapped, rows.X, rows.y).html)
+    assert "model: epochs 2" in settings
+
+
+def test_arrays_and_tensors(rows) -> None:
+    import torch
+
+    matrix = rows.X[["x", SCRIPT]].to_numpy()
+    plain = build_report(rows.truth, matrix, rows.y).html
+    assert "slice of column 2" in text_of(plain)
+    tensor = build_report(rows.truth, torch.tensor(matrix), torch.tensor(rows.y)).html
+    assert data_of(tensor) == data_of(plain)
+
+
+def test_notebooks_show_the_page_in_a_frame(rows) -> None:
+    report = build_report(rows.truth, None, rows.y)
+    frame = report._repr_html_()
+    assert html.unescape(re.findall(r'srcdoc="(.*?)" style', frame, re.S)[0]) == report.html
+    assert "MB; save(path)" in repr(report)
+
+
+def test_files_are_written_whole_or_not_at_all(rows, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "report.html"
+    write_report(path, rows.truth, None, rows.y)
+    before = path.read_bytes()
+    with pytest.raises(OutputExistsError, match="exists already"):
+        write_report(path, rows.truth, None, rows.y)
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        write_report(path, rows.narrow, None, rows.y, overwrite=True)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_bad_input(rows, tmp_path) -> None:
+    with pytest.raises(MissingFileError, match="There is no folder"):
+        write_report(tmp_path / "no" / "r.html", rows.truth, None, rows.y)
+    with pytest.raises(OutputExistsError, match="is a folder"):
+        write_report(tmp_path, rows.truth, None, rows.y)
+    with pytest.raises(ParameterError, match="at least one model"):
+        build_report({}, None, rows.y)
+    with pytest.raises(ParameterError, match=r"predict_dist or a distribution, got object"):
+        build_report(object(), rows.X, rows.y)
+    with pytest.raises(DataError, match=r"same rows, got different numbers: {'a': 500, 'b': 9}"):
+        build_report({"a": rows.truth, "b": rows.truth[:9]}, None, rows.y)
+    with pytest.raises(DataError, match="y must be finite"):
+        build_report(rows.truth, None, np.full(N, np.nan))
+    with pytest.raises(ParameterError, match="coverage must be"):
+        build_report(rows.truth, None, rows.y, coverage=90)
