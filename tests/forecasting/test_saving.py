@@ -11,7 +11,7 @@ import pytest
 from tests.forecasting.conftest import hourly, wave
 from tests.forecasting.test_forecaster import forecaster, inputs, panel, same_networks
 
-from calibrant import Forecaster, load_model
+from calibrant import Forecaster, LaplaceRegressor, QuantileNetworkRegressor, load_model
 from calibrant.errors import ModelFileError, NotFittedError, OutputExistsError
 from calibrant.recalibration import AdaptiveRecalibrator
 
@@ -43,6 +43,15 @@ def test_panels_and_own_recalibrators_come_back(tmp_path: Path) -> None:
     later = hourly(85).iloc[80:]
     new = pd.concat({"a": later, "b": later})
     np.testing.assert_array_equal(loaded.update(new).predict(), model.update(new).predict())
+
+
+@pytest.mark.parametrize("method", [QuantileNetworkRegressor, LaplaceRegressor])
+def test_other_methods_forecast_and_come_back(method: type, tmp_path: Path) -> None:
+    network = method(network="lstm", hidden=(4,), epochs=2, device="cpu")
+    model = Forecaster(network, horizon=2, window=5, random_state=0).fit(wave(100))
+    model.save(tmp_path / "model")
+    loaded = Forecaster.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_interval(), model.predict_interval())
 
 
 def test_a_folder_is_whole_or_refused(tmp_path: Path) -> None:

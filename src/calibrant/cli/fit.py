@@ -41,6 +41,8 @@ class Method(StrEnum):
     HeteroscedasticRegressor = "heteroscedastic"
     DeepEnsembleRegressor = "deep-ensemble"
     EnsembleLikelihoodRegressor = "ell"
+    QuantileNetworkRegressor = "quantile"
+    LaplaceRegressor = "laplace"
     DeepGPRegressor = "dgp"
     MCDropoutRegressor = "mc-dropout"
     MCDropoutLikelihoodRegressor = "mc-nll"
@@ -65,7 +67,7 @@ def fit(
         Method,
         typer.Option(
             help="mmd, calibrated in two stages, or heteroscedastic, deep-ensemble, ell, "
-            "dgp, mc-dropout, mc-nll.",
+            "quantile, laplace, dgp, mc-dropout, mc-nll.",
             metavar="NAME",
         ),
     ] = Method.MMDRegressor,
@@ -248,10 +250,12 @@ def _table(summary: dict[str, Any]) -> Table:
     table.add_column("Stage")
     for name in ("epochs", "kept", "held-out score", "at its start"):
         table.add_column(name, justify="right")
+    quantiles = summary["method"] == Method.QuantileNetworkRegressor.name
+    names = _STAGES | ({1: "1, quantiles (CRPS)"} if quantiles else {})
     for stage in summary["stages"]:
         kept, scores = stage["best_epoch"], (stage["validation_score"], stage["first_score"])
         table.add_row(
-            _STAGES.get(stage["stage"], str(stage["stage"])),
+            names.get(stage["stage"], str(stage["stage"])),
             str(stage["epochs"]),
             f"epoch {kept}" if kept else "its start",
             *("" if score is None else f"{score:.4f}" for score in scores),

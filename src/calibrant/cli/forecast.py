@@ -113,7 +113,7 @@ def _table(model: Forecaster, X: Any, coverage: float) -> pd.DataFrame:
     from calibrant.cli.predict import predictions
 
     index = model.future_index()
-    table = predictions(model.predict_dist(X=X), [coverage], [])
+    table = predictions(model, X, [coverage], [])
     table.insert(0, "time", index.get_level_values(-1))
     if index.nlevels > 1:
         table.insert(0, "id", index.get_level_values(0))

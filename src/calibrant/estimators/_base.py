@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -26,7 +27,7 @@ from calibrant.distributions import (
 )
 from calibrant.errors import ParameterError
 from calibrant.estimators._rows import scaled_rows
-from calibrant.estimators._saving import load_estimator, save_estimator
+from calibrant.estimators._saving import restore_estimator, save_estimator
 from calibrant.estimators._scaling import Scaler, Scaling, fit_scaler, fit_target_scaler
 from calibrant.estimators._splits import Fold, inner_split
 from calibrant.estimators._table import TableEncoder, to_local
@@ -37,7 +38,10 @@ from calibrant.estimators._validation import (
     check_sample,
 )
 from calibrant.estimators._windows import Windows
+from calibrant.metrics import pit
 from calibrant.networks import GaussianHead, Head, MemberNetworks, build_network
+from calibrant.persistence import read_model
+from calibrant.recalibration import fit_pit_map
 from calibrant.training import (
     MemberRows,
     Objective,
@@ -51,7 +55,8 @@ from calibrant.training import (
 
 Inputs = NDArray[np.float64] | Windows
 
-_PREDICT_ROWS = 1 << 16  # steps of sequences count as rows
+_LEAST_HELD_OUT = 10  # fewer PIT values say less about the shape than the network does
+_PREDICT_ROWS = 1 << 16  # at a time: memory stays bounded; steps of sequences count as rows
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -98,7 +103,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         target_name_: str | None
         n_held_out_: int
 
-    # Fitted numbers of a subclass that are saved beside these.
+    # Fitted numbers and arrays of a subclass that are saved beside these.
     _numbers: ClassVar[tuple[str, ...]] = ()
     # Whether the network takes (n, steps, d); otherwise all steps are one row of inputs.
     _reads_sequences: ClassVar[bool] = True
@@ -116,6 +121,8 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         score: Objective,
         *,
         together: bool = False,
+        name: str = "likelihood",
+        score_name: str = "NLL",
         pit: Objective | None = None,
     ) -> Stage:
         """Stage 1 with the budget that the parameters give."""
@@ -129,6 +136,8 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             weight_decay=self.weight_decay,
             patience=self.patience,
             together=together,
+            name=name,
+            score_name=score_name,
             pit=pit,
         )
 
@@ -165,6 +174,12 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
 
     def _learn_from_folds(self, sample: Sample, folds: list[Fold]) -> None:
         """Learn the same from rows that are held out fold by fold."""
+
+    def _learn_map(self, held_out: Sample) -> None:
+        """Learn the monotone map of the distribution functions that makes them calibrated."""
+        if len(held_out.y) >= _LEAST_HELD_OUT:
+            dist = self._predict_matrix(held_out.x)
+            self.monotone_ = fit_pit_map(pit(dist, held_out.y), held_out.weight)
 
     # ---- fit --------------------------------------------------------------------------------
 
@@ -324,17 +339,28 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     @torch.no_grad()
     def _raw_distribution(self, x: Inputs, members: slice = slice(None)) -> Distribution:
         """What these members say, in target units, before recalibration and bounds."""
-        device = next(self.module_.parameters()).device
-        dtype = torch.float32 if device.type == "mps" else torch.float64
-        module = copy.deepcopy(self.module_).to(dtype)
-        size = max(1, _PREDICT_ROWS // (self._n_answers() * (self.n_steps_ or 1)))
-        parts = []
-        for start in range(0, len(x), size):
-            chunk = self.input_scaler_.transform(np.asarray(x[start : start + size]))
-            rows = torch.as_tensor(chunk).to(device, dtype)
-            parts.append(self._answer(self._forward(module, rows)[members]))
+        network = self._for_prediction()
+        parts = [
+            self._answer(self._forward(network, inputs)[members])
+            for _, inputs in self._chunks(x, next(network.parameters()))
+        ]
         scaler = self.target_scaler_
         return concatenate(parts).affine(float(scaler.loc), float(scaler.scale))
+
+    def _for_prediction(self) -> MemberNetworks:
+        """Copy of the network in float64, or what its device has."""
+        device = next(self.module_.parameters()).device
+        return copy.deepcopy(self.module_).to(
+            torch.float32 if device.type == "mps" else torch.float64
+        )
+
+    def _chunks(self, x: Inputs, like: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
+        """Rows few enough for the memory, and their scaled inputs as tensors like `like`."""
+        size = max(1, _PREDICT_ROWS // (self._n_answers() * (self.n_steps_ or 1)))
+        for start in range(0, len(x), size):
+            rows = slice(start, start + size)
+            scaled = self.input_scaler_.transform(np.asarray(x[rows]))
+            yield rows, torch.as_tensor(scaled).to(like)
 
     def report(
         self,
@@ -389,7 +415,18 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         No code from the files is run. A model that was fitted with a module of the user's own
         needs an instance of it as `network`: weights are stored, classes are not.
         """
-        return load_estimator(cls, path, network=network)
+        return cls._from_folder(Path(path), *read_model(path), network=network)
+
+    @classmethod
+    def _from_folder(
+        cls,
+        path: Path,
+        manifest: dict[str, Any],
+        tensors: dict[str, NDArray[Any]],
+        *,
+        network: nn.Module | None = None,
+    ) -> Self:
+        return restore_estimator(cls, path, manifest, tensors, network=network)
 
     # ---- checks -----------------------------------------------------------------------------
 

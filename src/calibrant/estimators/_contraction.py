@@ -20,6 +20,8 @@ def contraction(alone: float, pooled: float, size: int, full: int) -> float:
     size, full : int
         Networks of a pool, and of the whole ensemble.
     """
+    if size == 1:
+        return 1.0  # nothing to learn the slope from
     slope = (alone - pooled) / (1.0 - 1.0 / size)
     expected = pooled - slope * (1.0 / size - 1.0 / full)
     return min(max(expected / pooled, _LEAST), _MOST)

@@ -47,6 +47,11 @@ def inner_split(
     if cv is None and labels is None:
         train, held_out = _at_random(len(rows), fraction, random_state)
     else:
+        if cv is None and labels is not None and len(set(labels.tolist())) < 2:
+            raise DataError(
+                f"Can't hold out a group: all {len(rows)} rows belong to one. Give at least two "
+                "groups, or validation_data."
+            )
         splitter = _by_group(fraction, random_state) if cv is None else cv
         blank = np.zeros((len(rows), 1))  # splitters count rows, whatever is in them
         folds = make_folds(splitter, blank, None, labels, random_state=random_state)

@@ -12,9 +12,8 @@ from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
 from calibrant.estimators._base import NetworkRegressor
 from calibrant.estimators._moments import matched_moments
-from calibrant.estimators._objectives import mean_nll, pit_values
+from calibrant.estimators._objectives import check_beta, mean_nll, pit_values
 from calibrant.estimators.mc_dropout import PASS_SEED, check_passes
-from calibrant.losses import negative_log_likelihood
 from calibrant.networks import GaussianHead, Head, MemberNetworks, MixtureHead
 from calibrant.training import Rows, Stage
 
@@ -129,8 +128,7 @@ class HeteroscedasticRegressor(NetworkRegressor):
         return [self._one_stage(train, self._likelihood, mean_nll, pit=pit_values)]
 
     def _likelihood(self, network: MemberNetworks, rows: Rows) -> Tensor:
-        loss = negative_log_likelihood(network(rows.x), rows.y, beta=self.beta)
-        return (rows.weight * loss).mean(dim=-1)
+        return mean_nll(network, rows, self.beta)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -142,5 +140,4 @@ class HeteroscedasticRegressor(NetworkRegressor):
             check_passes(self.mc_passes)
             if self.dropout == 0 and isinstance(self.network, str):
                 raise ParameterError("mc_passes need dropout > 0, got dropout=0.")
-        if not 0 <= self.beta <= 1:
-            raise ParameterError(f"beta must lie in [0, 1], got {self.beta}.")
+        check_beta(self.beta)

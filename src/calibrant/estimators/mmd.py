@@ -38,7 +38,7 @@ from calibrant.networks import MemberNetworks
 from calibrant.recalibration import fit_pit_map
 from calibrant.training import Rows, Stage
 
-_LEAST_HELD_OUT = 10  # fewer PIT values say less about the shape than the network does
+_LEAST_ROWS = 50  # of a fold; with fewer a hold-out leaves more to train on
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -218,6 +218,7 @@ class MMDRegressor(HeteroscedasticRegressor):
             average=self._setting("average"),
             updates=self.updates,
             keep_best=self.rollback,
+            name="matching",
             score_name="CRPS",
             pit=pit_values,
         )
@@ -279,41 +280,35 @@ class MMDRegressor(HeteroscedasticRegressor):
 
     def _learn_from_held_out(self, held_out: Sample) -> None:
         self.contraction_ = 1.0
-        if self.recalibrate and len(held_out.y) >= _LEAST_HELD_OUT:
-            dist = self._predict_matrix(held_out.x)
-            self.monotone_ = fit_pit_map(pit(dist, held_out.y), held_out.weight)
+        if self.recalibrate:
+            self._learn_map(held_out)
 
     def _folds(self, sample: Sample, groups: NDArray[Any] | None, seed: int) -> list[Fold]:
         count, rows = self._setting("cross_fit"), int((sample.weight > 0).sum())
-        if not count or rows < _LEAST_HELD_OUT * count:
+        if not count or rows < _LEAST_ROWS * count:
             return []
         return cross_folds(sample.weight, count, groups, seed)
 
     def _learn_from_folds(self, sample: Sample, folds: list[Fold]) -> None:
         """Map and contraction from networks that never saw the rows they are judged on."""
         each = self._setting("members")
-        pooled, alone = [], []
-        for number, (_, held_out) in enumerate(folds):
+        values, pooled, alone = [], [], []
+        for first, (_, held_out) in zip(range(0, self._n_members(), each), folds, strict=True):
             x, y = sample.x[held_out], sample.y[held_out]
-            first = number * each
-            pooled.append((self._raw_distribution(x, slice(first, first + each)), y))
-            alone += [
-                _excess(self._raw_distribution(x, slice(m, m + 1)), y)
-                for m in range(first, first + each)
-            ]
-        values = np.concatenate([pit(dist, y) for dist, y in pooled])
-        weight = np.concatenate([sample.weight[held_out] for _, held_out in folds])
-        self.contraction_ = 1.0
-        if each > 1:
-            excess = np.concatenate([_excess(dist, y) for dist, y in pooled])
-            self.contraction_ = contraction(
-                float(np.mean(np.concatenate(alone))),
-                float(np.mean(excess)),
-                each,
-                self._n_members(),
-            )
+            dist = self._raw_distribution(x, slice(first, first + each))
+            values.append(pit(dist, y))
+            pooled.append(_distance(dist, y))
+            for member in range(first, first + each):
+                alone.append(_distance(self._raw_distribution(x, slice(member, member + 1)), y))
+        self.contraction_ = contraction(
+            float(np.concatenate(alone).mean()),
+            float(np.concatenate(pooled).mean()),
+            each,
+            self._n_members(),
+        )
         if self.recalibrate:
-            self.monotone_ = fit_pit_map(values, weight)
+            weight = np.concatenate([sample.weight[held_out] for _, held_out in folds])
+            self.monotone_ = fit_pit_map(np.concatenate(values), weight)
 
     def _check_parameters(self) -> None:
         if self.quality not in PRESETS:
@@ -349,7 +344,7 @@ def _mean_crps(network: MemberNetworks, rows: Rows) -> Tensor:
     return (rows.weight * crps(network(rows.x), rows.y)).mean(dim=-1)
 
 
-def _excess(dist: Distribution, y: Array) -> Array:
-    """How far outcomes lie from the mean, in units of the predicted spread."""
+def _distance(dist: Distribution, y: Array) -> Array:
+    """How far outcomes lie from the mean, in units of the predicted spread, (n,)."""
     distance: Array = np.abs(y - dist.mean) / dist.stddev
     return distance

@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 from calibrant.errors import ModelFileError, ParameterError
 from calibrant.estimators import NetworkRegressor, load_model
-from calibrant.estimators._saving import library_version, to_json
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._clock import Clock
 from calibrant.forecasting._covariates import Covariates
@@ -49,7 +48,6 @@ def save_forecaster(model: Forecaster, path: str | os.PathLike[str], *, overwrit
         parameters["random_state"] = None  # a generator has moved on since the fit
     manifest = {
         "class": "Forecaster",
-        "library_version": library_version(),
         "parameters": parameters,
         "fh": model.fh_,
         "clock": asdict(table.clock),
@@ -67,7 +65,7 @@ def save_forecaster(model: Forecaster, path: str | os.PathLike[str], *, overwrit
             for name, array in step.recalibrator.state().items():
                 tensors[f"recalibrator.{step.step}.{name}"] = array
     parts = {f"step_{step.step}": step.estimator.save for step in model.steps_}
-    write_model(path, to_json(manifest), tensors, parts=parts, overwrite=overwrite)
+    write_model(path, manifest, tensors, parts=parts, overwrite=overwrite)
 
 
 def load_forecaster(cls: type[Model], path: str | os.PathLike[str]) -> Model:

@@ -5,6 +5,7 @@ from calibrant.networks.embeddings import PeriodicEmbedding
 from calibrant.networks.heads import GaussianHead, Head, MixtureHead, PointHead, to_numpy
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
+from calibrant.networks.quantiles import LogisticLines, QuantileHead
 from calibrant.networks.recurrent import Recurrent
 
 __all__ = [
@@ -12,10 +13,12 @@ __all__ = [
     "DistributionNetwork",
     "GaussianHead",
     "Head",
+    "LogisticLines",
     "MemberNetworks",
     "MixtureHead",
     "PeriodicEmbedding",
     "PointHead",
+    "QuantileHead",
     "Recurrent",
     "build_network",
     "to_numpy",

@@ -38,8 +38,8 @@ class Stage:
     together : bool
         The members are one model: they see the same batches, loss and score are (1,), and they
         stop as one.
-    score_name : str
-        What `score` is, for those who watch.
+    name, score_name : str
+        What is done and what `score` is, for those who watch.
     pit : callable or None
         PIT values of the validation rows, (M, n), for those who watch; None where a network
         alone is not yet the forecast.
@@ -57,5 +57,6 @@ class Stage:
     keep_best: bool = True
     average: float = 0.0
     together: bool = False
+    name: str = "likelihood"
     score_name: str = "NLL"
     pit: Objective | None = None
