@@ -196,12 +196,11 @@ def _make_model(
     from calibrant import estimators
 
     model: NetworkRegressor = getattr(estimators, method.name)(**parameters)
-    if epochs is not None:
-        model.epochs = epochs
     if isinstance(model, estimators.MMDRegressor):
         model.quality = quality
-        if epochs is not None:
-            model.at_most(epochs)
+        return model if epochs is None else model.at_most(epochs)
+    if epochs is not None:
+        model.epochs = epochs
     return model
 
 
