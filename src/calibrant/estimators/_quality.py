@@ -12,6 +12,7 @@ _ONE_GAUSSIAN: dict[str, Any] = {
     "members": 1,
     "cross_fit": 0,
     "epochs": 200,
+    "match": "joint",
     "matching_epochs": 50,
     "matching_lr": 3e-4,
     "matching_patience": 10,
@@ -22,6 +23,7 @@ _MIXTURE: dict[str, Any] = {
     "periodic": 0.1,
     "members": 1,
     "cross_fit": 0,
+    "match": "rows",
     "epochs": 10,  # the likelihood finds the shape, the kernel score does the rest
     "matching_epochs": 200,
     "matching_lr": 1e-3,

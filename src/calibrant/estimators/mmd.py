@@ -67,9 +67,9 @@ class MMDRegressor(HeteroscedasticRegressor):
     cross_fit : int or None
         Folds; every network is stopped on, and the map learned from, the fold that it never saw.
         0 holds rows out once, as does a `cv` or `validation_data` of your own.
-    match : {"joint", "marginal", "distribution"}, default "joint"
-        What is compared: given the input (all steps of a window), over all rows (the paper), or
-        given the prediction.
+    match : {"rows", "joint", "marginal", "distribution"} or None
+        Which pairs of rows are compared: each row with itself alone, which is the kernel score
+        of `anchor`; pairs given the input; all pairs (the paper); or pairs given the prediction.
         The marginal objective can't tell a collapsed mean with an inflated spread from the truth.
     statistic : {"u", "v"}, default "u"
         Without or with the terms i = j; with them the predictive variance is penalised.
@@ -117,7 +117,7 @@ class MMDRegressor(HeteroscedasticRegressor):
     epochs: int | None = None  # type: ignore[assignment]
     members: int | None = None
     cross_fit: int | None = None
-    match: Match = "joint"
+    match: Match | Literal["rows"] | None = None
     statistic: Statistic = "u"
     expectation: Expectation = "closed"
     bandwidths: Sequence[float] | Literal["adaptive", "published"] = "adaptive"
@@ -185,23 +185,20 @@ class MMDRegressor(HeteroscedasticRegressor):
 
     def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
         kernel = GaussianKernel(self._bandwidths(train.y))
-        matching = DistributionMatchingLoss(
-            match=self.match,
-            statistic=self.statistic,
-            expectation=self.expectation,
-            kernel=kernel,
-            condition_bandwidth=self._condition_bandwidth(train),
-        )
+        matching = self._matching(kernel, train)
         anchor_kernel: Kernel = EnergyKernel() if self.anchor_kernel == "energy" else kernel
 
         def loss(network: MemberNetworks, rows: Rows) -> Tensor:
             outputs = network.outputs(rows.x)
-            matched, some = self._matched(outputs, rows)
-            dist = network.head.torch_distribution(matched)
-            value: Tensor = matching(dist, some.y, some.flat, some.weight, generator)
+            value = torch.zeros((), device=outputs.device)
+            if matching is not None:
+                matched, some = self._matched(outputs, rows)
+                dist = network.head.torch_distribution(matched)
+                value = matching(dist, some.y, some.flat, some.weight, generator)
             if self.anchor > 0:
-                dist = network.head.torch_distribution(outputs)
-                score = kernel_score(dist, rows.y, anchor_kernel)
+                score = kernel_score(
+                    network.head.torch_distribution(outputs), rows.y, anchor_kernel
+                )
                 value = value + self.anchor * (rows.weight * score).mean(dim=-1)
             return value
 
@@ -223,6 +220,18 @@ class MMDRegressor(HeteroscedasticRegressor):
             pit=pit_values,
         )
         return [*super()._stages(train, generator), stage2]
+
+    def _matching(self, kernel: Kernel, train: Rows) -> DistributionMatchingLoss | None:
+        match = self._setting("match")
+        if match == "rows":
+            return None  # the anchor is all there is
+        return DistributionMatchingLoss(
+            match=match,
+            statistic=self.statistic,
+            expectation=self.expectation,
+            kernel=kernel,
+            condition_bandwidth=self._condition_bandwidth(train),
+        )
 
     def _matched(self, outputs: Tensor, rows: Rows) -> tuple[Tensor, Rows]:
         """Outputs and rows of a batch to match pairwise.
@@ -249,7 +258,7 @@ class MMDRegressor(HeteroscedasticRegressor):
         return self.bandwidths
 
     def _condition_bandwidth(self, train: Rows) -> float | None:
-        if self.match == "joint" and self.condition_bandwidth is None:
+        if self._setting("match") == "joint" and self.condition_bandwidth is None:
             return 0.1 * median_squared_distance(train.take(median_rows(len(train.y))).flat)
         return self.condition_bandwidth
 
@@ -330,6 +339,8 @@ class MMDRegressor(HeteroscedasticRegressor):
                 "members must be at least 1 and cross_fit 0 or a number of folds from 2, got "
                 f"{members} and {folds}."
             )
+        if self._setting("match") == "rows" and self.anchor == 0:
+            raise ParameterError('match="rows" is the kernel score alone: anchor must be above 0.')
         if self.anchor < 0:
             raise ParameterError(f"anchor must be >= 0, got {self.anchor}.")
         if self.anchor_kernel not in ("energy", "gaussian"):
