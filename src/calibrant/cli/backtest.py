@@ -189,6 +189,4 @@ def _figure(result: Backtest, target: str, coverage: float) -> Figure:
     above.set(xlabel="time", ylabel=target)
     coverage_over_time(result, level=coverage, ax=below)
     below.set(xlabel="time")
-    for ax in (above, below):
-        ax.tick_params(axis="x", rotation=20)
     return figure

@@ -143,7 +143,6 @@ def _figure(model: Forecaster, X: Any, target: str, coverage: float) -> Figure:
         intervals(part, x=ahead, coverage=sorted({0.5, coverage}), ax=ax)
         name = "" if table.ids == (None,) else f", {table.ids[code]}"
         ax.set(xlabel="time", ylabel=f"{target}{name}")
-        ax.tick_params(axis="x", rotation=20)
     return figure
 
 
