@@ -1,7 +1,7 @@
 """Draw the figures of the documentation: python docs/figures.py
 
 Needs nothing but the library; takes seconds. The pictures of two models on
-skewed data (intervals.png, reliability.png, scores.json) are those of
+skewed data (reliability.png, report.png, scores.json) are those of
 `calibrant demo`.
 """
 
