@@ -33,7 +33,8 @@ def tidy(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     locator = ax.xaxis.get_major_locator()
     if isinstance(locator, AutoDateLocator):
-        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        short: Any = ConciseDateFormatter  # matplotlib does not annotate it
+        ax.xaxis.set_major_formatter(short(locator))
 
 
 def legend_above(ax: Axes, **options: Any) -> None:
