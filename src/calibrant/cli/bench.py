@@ -120,7 +120,9 @@ def _run(
 
 @bench.command()
 def show(
-    results: Annotated[Path, typer.Argument(help="Folder of the results.", metavar="RESULTS")],
+    results: Annotated[
+        Path, typer.Argument(help="Folder of the results.", metavar="RESULTS")
+    ] = Path("results"),
     metrics: Annotated[
         str | None, typer.Option(help="Metrics, separated by commas.", metavar="NAMES")
     ] = None,

@@ -6,6 +6,7 @@ import csv
 import io
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ _NUMBERS = range(4, 10)
 
 def comparison_table(rows: Sequence[Comparison], form: Form = "text") -> str:
     """A line per cell: ours, the floor, the published figure with its own digits, the verdict."""
-    return _table(_HEADINGS, [_line(row) for row in rows], form, right=_NUMBERS)
+    return _table(_HEADINGS, [_line(row) for row in rows], form, right=_NUMBERS, above=3)
 
 
 def claims_table(findings: Sequence[Finding], form: Form = "text") -> str:
@@ -47,7 +48,7 @@ def claims_table(findings: Sequence[Finding], form: Form = "text") -> str:
         ]
         for found in findings
     ]
-    return _table(headings, lines, form, right=(6, 7))
+    return _table(headings, lines, form, right=(6, 7), above=2)
 
 
 def depth_table(records: Sequence[Record], form: Form = "text") -> str:
@@ -74,7 +75,7 @@ def depth_table(records: Sequence[Record], form: Form = "text") -> str:
             ]
         )
     headings = ("protocol", "method", "layers", "trials", "ecpe", "± s.e.", "floor", "fit seconds")
-    return _table(headings, lines, form, right=range(2, 8)) if lines else ""
+    return _table(headings, lines, form, right=range(2, 8), above=1) if lines else ""
 
 
 def _line(row: Comparison) -> list[str]:
@@ -95,8 +96,14 @@ def _line(row: Comparison) -> list[str]:
 
 
 def _table(
-    headings: Sequence[str], lines: Sequence[Sequence[str]], form: Form, *, right: Sequence[int]
+    headings: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    form: Form,
+    *,
+    right: Sequence[int],
+    above: int,
 ) -> str:
+    """All columns in each line; as text the first ones, `above` many, stand above a block."""
     if form == "csv":
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -106,11 +113,15 @@ def _table(
         rule = ["--:" if i in right else "---" for i in range(len(headings))]
         return "".join(f"| {' | '.join(line)} |\n" for line in (headings, rule, *lines))
     width = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
-    return "".join(
-        "  ".join(
-            text.rjust(width[i]) if i in right else text.ljust(width[i])
-            for i, text in enumerate(line)
-        ).rstrip()
-        + "\n"
-        for line in (headings, *lines)
+
+    def aligned(line: Sequence[str]) -> str:
+        cells = (
+            line[i].rjust(width[i]) if i in right else line[i].ljust(width[i])
+            for i in range(above, len(line))
+        )
+        return "  ".join(cells).rstrip()
+
+    blocks = groupby(lines, key=lambda line: ", ".join(line[:above]))
+    return "\n".join(
+        "\n".join([title, *map(aligned, (headings, *block)), ""]) for title, block in blocks
     )
