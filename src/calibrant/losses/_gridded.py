@@ -52,11 +52,15 @@ def gridded_v(difference: Difference, bandwidth: float, reach: float, variance: 
 
 @torch.no_grad()
 def _shifts(difference: Difference, gap: float) -> Tensor:
-    """By how much to move targets and normals down until no neighbours are further apart."""
+    """By how much to move targets and normals down until no neighbours are further apart.
+
+    The first target stays: it is the origin, around which positions have all their digits.
+    """
     positions = torch.cat([difference.y, difference.means.flatten(1)], dim=1)
     ordered, order = positions.sort(dim=1)
     excess = (ordered.diff(dim=1) - gap).clamp_min(0.0).cumsum(dim=1)
-    return torch.zeros_like(positions).scatter(1, order[:, 1:], excess)
+    shift = torch.zeros_like(positions).scatter(1, order[:, 1:], excess)
+    return shift - shift[:, :1]
 
 
 def _draw_together(difference: Difference, gap: float) -> Difference:
