@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -192,7 +193,7 @@ def product_rate(device: torch.device) -> float:
 def step_operations() -> float:
     """Operations of one training step: products forward, by weights and by inputs backward."""
     widths = [FEATURES, *HIDDEN, 2]
-    sizes = [before * after for before, after in zip(widths[:-1], widths[1:], strict=True)]
+    sizes = [before * after for before, after in pairwise(widths)]
     return 2.0 * BATCH * (3 * sum(sizes) - sizes[0])  # nothing goes back into the data
 
 
