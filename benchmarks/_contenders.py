@@ -99,7 +99,10 @@ def compiled(bandwidths: Sequence[float]) -> Objective:
 
 def keops(bandwidths: Sequence[float]) -> Objective:
     """All pairs without a matrix, by KeOps."""
+    import pykeops
     from pykeops.torch import LazyTensor
+
+    pykeops.set_verbose(False)
 
     def objective(mean: Tensor, variance: Tensor, y: Tensor, x: Tensor | None) -> Tensor:
         point = torch.zeros_like(y)

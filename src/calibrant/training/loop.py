@@ -13,6 +13,7 @@ from functools import partial
 
 import torch
 from torch import Tensor
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim import Adam, Optimizer
 
 from calibrant.networks import MemberNetworks
@@ -114,10 +115,13 @@ def train_step(stage: Stage, network: MemberNetworks, batch: Rows, optimiser: Op
 
 def clip_gradients(network: MemberNetworks) -> None:
     """Limit the norm of every member's gradient, each by itself."""
-    if network.size == 1:
-        torch.nn.utils.clip_grad_norm_(network.parameters(), _CLIP)
-        return
     gradients = [p.grad for p in network.parameters() if p.grad is not None]
+    if network.size == 1:
+        norm = get_total_norm(gradients)
+        # Nearly all are small enough, which is cheap to see unless the host must wait for it.
+        if norm.is_cuda or not norm <= _CLIP:
+            clip_grads_with_norm_(network.parameters(), _CLIP, norm)
+        return
     squares = torch.stack([g.flatten(1).square().sum(dim=1) for g in gradients]).sum(dim=0)
     factor = (_CLIP / (squares.sqrt() + 1e-6)).clamp(max=1.0)  # (M,)
     for gradient in gradients:
