@@ -55,7 +55,9 @@ class Comparison:
     verdict: Verdict
 
 
-def compare(records: Iterable[Record], metrics: Sequence[str] = METRICS) -> list[Comparison]:
+def compare_with_published(
+    records: Iterable[Record], metrics: Sequence[str] = METRICS
+) -> list[Comparison]:
     """Average the trials of every cell and set them beside the published figures.
 
     Parameters
@@ -72,7 +74,8 @@ def compare(records: Iterable[Record], metrics: Sequence[str] = METRICS) -> list
     groups: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
     for record in records:
         cell = record["cell"]
-        if cell["method"] not in METHODS:  # the depth study has a table of its own
+        # The depth study has a table of its own, and so has a user's own data.
+        if cell["method"] not in METHODS or cell["dataset"] not in TASKS:
             continue
         groups[cell["protocol"], cell["dataset"], cell["method"]].append(record)
     rows = [
