@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from calibrant.cli._cells import names, resumable, watched
-from calibrant.cli._output import Voice, write_out
+from calibrant.cli._output import Voice
+from calibrant.cli.bench_results import figures, report, show
 from calibrant.errors import CalibrantError, MissingDependencyError, ParameterError
-
-if TYPE_CHECKING:
-    from calibrant.experiments._layout import Form
 
 _EXTRAS = "They are in the extras gp and rivals: pip install 'calibrant[gp,rivals]'."
 
@@ -109,53 +107,5 @@ def paper(
         raise CalibrantError(f"{failed} of {len(todo)} cells failed; the others are in {out}.")
 
 
-@bench.command()
-def show(
-    results: Annotated[Path, typer.Argument(help="Folder of the results.", metavar="RESULTS")],
-    metrics: Annotated[
-        str | None, typer.Option(help="Metrics, separated by commas.", metavar="NAMES")
-    ] = None,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print the cells as CSV.")] = False,
-    export: Annotated[
-        Path | None,
-        typer.Option(help="Also write all results to one .csv or .parquet file.", metavar="FILE"),
-    ] = None,
-) -> None:
-    """Print ours beside the published figure and the floor, and the paper's claims.
-
-    A tie is a difference within its 95% margin: 2.8 standard errors with five trials. Trials of a
-    series share one split, so their errors are those of training alone.
-    """
-    from calibrant.experiments import (
-        METRICS,
-        Store,
-        check_claims,
-        claims_summary,
-        claims_table,
-        compare_with_published,
-        comparison_table,
-        depth_table,
-    )
-
-    if as_markdown and as_csv:
-        raise ParameterError("Choose one of --markdown and --csv.")
-    chosen = names(metrics) or list(METRICS)
-    if unknown := set(chosen) - set(METRICS):
-        raise ParameterError(
-            f"Unknown metrics: {', '.join(sorted(unknown))}. Choose from {', '.join(METRICS)}."
-        )
-    form: Form = "markdown" if as_markdown else "csv" if as_csv else "text"
-    store = Store(results)
-    records = store.records()
-    if not records:
-        raise ParameterError(f"{results} has no results yet: run calibrant bench paper first.")
-    write_out(comparison_table(compare_with_published(records, chosen), form))
-    findings = check_claims(records)
-    if findings and not as_csv:
-        write_out("\n" + claims_table(findings, form))
-        write_out("\n" + claims_summary(findings, form))
-    if (depth := depth_table(records, form)) and not as_csv:
-        write_out("\n" + depth)
-    if export is not None:
-        store.export(export)
+for _command in (show, figures, report):
+    bench.command()(_command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -67,17 +68,19 @@ def _run(
     room = ray.cluster_resources()
     gpus = room.get("GPU", 0.0) if use_gpu else 0.0
     fitting = int(min(room.get("CPU", 1.0), _TASKS_A_GPU * gpus or room.get("CPU", 1.0)))
-    # Ray itself tries a task again whose worker died.
+    # Ray itself tries a task again whose worker died. What the function carries along, a table
+    # perhaps, goes to each node once.
+    shared = ray.put(function)
     task = ray.remote(
         num_cpus=1, num_gpus=1 / _TASKS_A_GPU if gpus else 0, max_retries=attempts - 1
-    )(function)
+    )(_call)
     coming, running = iter(items), dict[Any, Item]()
     while True:
         while len(running) < max(1, workers or fitting):
             item = next(coming, None)
             if item is None:
                 break
-            running[task.remote(item)] = item
+            running[task.remote(shared, item)] = item
         if not running:
             return
         (ended,), _ = ray.wait(list(running), num_returns=1)
@@ -93,6 +96,10 @@ def _run(
         yield item, result
 
 
+def _call(function: Callable[[Item], Result], item: Item) -> Result:
+    return function(item)
+
+
 def _ray() -> Any:
     try:
         import ray
@@ -105,6 +112,8 @@ def _ray() -> Any:
 
 def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     local = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
+    if address is None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
     except (ConnectionError, ValueError, RuntimeError) as error:

@@ -3,10 +3,13 @@
 from calibrant.experiments.claims import CLAIMS, Claim, Finding, check_claims
 from calibrant.experiments.comparison import METRICS, Comparison, compare_with_published
 from calibrant.experiments.cross_validation import compare
+from calibrant.experiments.figures import figures
 from calibrant.experiments.leaderboard import Leaderboard, Standing
 from calibrant.experiments.methods import DEPTH_STUDY, METHODS, Method, installed
 from calibrant.experiments.paper import PaperExperiment, plan
+from calibrant.experiments.paper_tables import PAPER_TABLES, paper_table
 from calibrant.experiments.published import PublishedCell, published, published_cells
+from calibrant.experiments.reproduction import reproduction
 from calibrant.experiments.runner import ENGINES, Experiment, Outcome, missing, run_cells
 from calibrant.experiments.store import Cell, Store
 from calibrant.experiments.tables import claims_summary, claims_table, comparison_table, depth_table
@@ -18,6 +21,7 @@ __all__ = [
     "ENGINES",
     "METHODS",
     "METRICS",
+    "PAPER_TABLES",
     "TASKS",
     "Cell",
     "Claim",
@@ -40,11 +44,14 @@ __all__ = [
     "compare_with_published",
     "comparison_table",
     "depth_table",
+    "figures",
     "installed",
     "make_split",
     "missing",
+    "paper_table",
     "plan",
     "published",
     "published_cells",
+    "reproduction",
     "run_cells",
 ]
