@@ -72,7 +72,7 @@ def _reliability(sets: dict[str, Group]) -> Figure:
     figure, axes = plt.subplots(
         rows,
         min(_COLUMNS, len(sets)),
-        figsize=(5.2 * min(_COLUMNS, len(sets)), 7.4 * rows),
+        figsize=(6.6 * min(_COLUMNS, len(sets)), 4.8 * rows),
         layout="constrained",
         squeeze=False,
     )
@@ -89,6 +89,8 @@ def _reliability(sets: dict[str, Group]) -> Figure:
             round(np.mean([r["rows"]["test"] for trials in group.values() for r in trials])),
             ax=ax,
         )
+        # Beside the axes: above them the legend of all methods would be as tall as they are.
+        ax.legend(frameon=False, fontsize="x-small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
         ax.set_title(name)
     for ax in axes.flat[len(sets) :]:
         ax.remove()
@@ -99,6 +101,7 @@ def _intervals(dataset: str, drawn: dict[str, Record]) -> Figure:
     import matplotlib.pyplot as plt
 
     from calibrant.plots._intervals import draw_intervals
+    from calibrant.plots._style import legend_above
 
     figure, axes = plt.subplots(
         len(drawn), figsize=(9.0, 2.9 * len(drawn)), layout="constrained", squeeze=False
@@ -111,7 +114,8 @@ def _intervals(dataset: str, drawn: dict[str, Record]) -> Figure:
         )
         bounds = {0.95: np.stack([lower, upper], axis=1)}
         draw_intervals(at, bounds, mean, y, centre_label="mean", x_label=x_label, ax=ax)
-        ax.set_title(f"{dataset}, {key}", loc="left", pad=26)
+        legend_above(ax, ncols=4)
+        ax.set_title(f"{dataset}, {key}", loc="left", pad=24)
     return figure
 
 

@@ -82,7 +82,9 @@ class OwnTable:
         )
         estimator = _estimator(cell.method)
         estimator.set_params(random_state=self.seed + cell.trial, device=device)
-        dist, seconds = fit_and_predict(estimator, split, recalibrated=method.recalibrated)
+        dist, seconds = fit_and_predict(
+            estimator, split, recalibrated=method.recalibrated, packages=method.requires
+        )
         return scored(dist, split, seconds, device, packages=method.requires) | {
             "seed": self.seed,
             "settings": self.settings(cell),

@@ -96,7 +96,9 @@ class PaperExperiment:
         estimator = build(cell.method, protocol, series=task.series, quick=quick)
         estimator.set_params(random_state=cell.trial, device=device)
         method = method_of(cell.method)
-        dist, seconds = fit_and_predict(estimator, split, recalibrated=method.recalibrated)
+        dist, seconds = fit_and_predict(
+            estimator, split, recalibrated=method.recalibrated, packages=method.requires
+        )
         n, m = len(split.y_test), len(split.y_train)
         # A method that recalibrates on m rows can reach 1/n + 1/m in place of 1/n.
         limit = noise_floor(round(1.0 / (1.0 / n + 1.0 / m)))

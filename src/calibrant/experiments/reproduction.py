@@ -15,6 +15,10 @@ from calibrant.experiments.store import Record
 from calibrant.experiments.tables import claims_summary, claims_table, depth_table
 from calibrant.experiments.tasks import TASKS
 
+_QUICK = (
+    "Protocols that end in `-quick` are smoke tests on few rows and two epochs: none of their "
+    "figures says anything about a method.\n"
+)
 _JUDGED = ("ecpe", "mcpe", "rmse")
 
 
@@ -38,6 +42,7 @@ def reproduction(records: Sequence[Record], folder: str = "results") -> str:
         "## How it was run\n",
         _commands(runs, protocols, folder),
         _circumstances(runs, protocols),
+        *([_QUICK] if any(name.endswith("-quick") for name in protocols) else []),
         "## What reproduces\n",
         _verdicts(runs),
         "## The claims of the paper\n",
