@@ -143,26 +143,26 @@ def test_a_method_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         compare(*data(), methods=["mmd"], folds=2, device="cpu")
 
 
-@pytest.mark.parametrize("n", [20, 21, 25])
-def test_small_tables(n: int) -> None:
-    rng = np.random.default_rng(n)
-    board = compare(rng.normal(size=(n, 1)), rng.normal(size=n), methods=["hnn", "isr", "mmd"])
-    assert board.rows == n
+@pytest.mark.usefixtures("quick")
+def test_a_small_table() -> None:
+    rng = np.random.default_rng(0)
+    board = compare(rng.normal(size=(20, 1)), rng.normal(size=20), methods=["hnn", "isr", "mmd"])
+    assert (board.rows, board.failed) == (20, {})
 
 
 @pytest.mark.parametrize(
-    ("y", "error", "message"),
+    ("y", "rows", "message"),
     [
-        (np.zeros(30), DataError, "The target is 0 in every row"),
-        (np.arange(30) % 2, DataError, "only the values 0 and 1: that is a classification"),
-        (np.arange(15), DataError, "at least 20 rows with a target, got 15"),
-        (["a"] * 30, DataError, "y must be numbers"),
-        (np.arange(29), DataError, "X has 30 rows, but y has 29 values"),
+        (np.zeros(30), 30, "The target is 0 in every row"),
+        (np.arange(30) % 2, 30, "only the values 0 and 1: that is a classification"),
+        (np.arange(15), 15, "at least 20 rows with a target, got 15"),
+        (["a"] * 30, 30, "y must be numbers"),
+        (np.arange(29), 30, "X has 30 rows, but y has 29 values"),
     ],
 )
-def test_targets_that_make_no_sense(y: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        compare(np.arange(30.0)[: max(len(y), 15) + (len(y) == 29)].reshape(-1, 1), y)
+def test_targets_that_make_no_sense(y: Any, rows: int, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        compare(np.arange(rows).reshape(-1, 1), y)
 
 
 def test_few_values_are_worth_a_warning() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from calibrant.experiments import (
     check_claims,
+    claims_summary,
     claims_table,
     compare_with_published,
     comparison_table,
@@ -69,7 +70,16 @@ def test_more_is_better_for_r2_and_widths_are_not_judged() -> None:
     assert epiw.verdict == "narrower"
 
 
+def test_rse_follows_another_formula_than_the_published_values() -> None:
+    rows = [record("hnn", t, {"rse": 0.1 + t}, dataset="bike_sharing") for t in range(2)]
+    (row,) = compare_with_published(rows, ["rse"])
+    assert row.published is not None
+    assert row.verdict == ""
+
+
 def test_missing_scores_are_left_out() -> None:
+    nothing = records("mmd", rmse=[None, 1.0]) + records("hnn", rmse=[1.0, None])
+    assert check_claims(nothing) == []
     assert compare_with_published([record("hnn", 0, {"rmse": None})], ["rmse", "ecpe"]) == []
 
 
@@ -108,6 +118,19 @@ def test_claims_are_paired_by_trial() -> None:
     assert found[0].difference == pytest.approx(-0.01)
     assert "fails" in claims_table(found)
     assert claims_table(found, "markdown").count("\n") == 5
+
+
+def test_every_baseline_must_be_beaten() -> None:
+    """The best baseline is clearly beaten, but a noisier one can't be told apart."""
+    (found,) = check_claims(
+        records("mmd", ecpe=[0.01, 0.011, 0.012])
+        + records("hnn", ecpe=[0.02, 0.021, 0.022])
+        + records("ell", ecpe=[0.0, 0.06, 0.03])
+        + records("ngboost", ecpe=[0.0, 0.0, 0.0])  # not in the paper: no part of its claim
+    )
+    assert (found.answer, found.rival, found.baselines) == ("tie", "ell", 2)
+    (line,) = claims_summary([found]).splitlines()[1:]
+    assert line.split()[-6:] == ["0", "of", "1", "wine", "none", "2"]
 
 
 def test_an_unclear_difference_is_a_tie() -> None:
