@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,14 @@ def test_equal_inputs_stay_in_one_fold() -> None:
     groups = np.arange(120) % 7
     for train, test in own_table.own_table(X, y, folds=4, groups=groups).folds:
         assert not set(groups[train]) & set(groups[test])
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_table_travels_to_other_processes() -> None:
+    table = own_table.own_table(*data(), folds=2)
+    (cell, _) = table.cells(["hnn"])
+    arrived = pickle.loads(pickle.dumps(table))
+    assert arrived.run(cell, "cpu")["scores"] == table.run(cell, "cpu")["scores"]
 
 
 @pytest.mark.usefixtures("quick")

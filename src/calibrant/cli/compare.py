@@ -65,8 +65,8 @@ def compare(
 ) -> None:
     """Cross-validate all methods on a table and recommend one, with the reason.
 
-    Calibration stands beside its noise floor. Rows with equal inputs stay in one fold; for a
-    series use calibrant forecast, as folds at random would let it see the future.
+    Calibration stands beside its noise floor. Rows with equal inputs stay in one fold. Not for a
+    series: folds at random would let a method see the future.
     """
     if as_json and as_markdown:
         raise ParameterError("Choose one of --json and --markdown.")

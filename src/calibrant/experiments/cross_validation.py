@@ -36,7 +36,7 @@ def compare(
     """Cross-validate methods on the same folds and recommend one.
 
     Every method has its defaults; categories are one-hot and gaps filled. Rows with equal inputs
-    are in the same fold. For a series use back-testing: folds at random let it see the future.
+    are in the same fold. Not for a series: folds at random let a method see the future.
 
     Parameters
     ----------

@@ -97,12 +97,12 @@ class Leaderboard:
     def table(self, form: Form = "text") -> str:
         """A line per method, best CRPS first."""
         headings = (
-            *("method", "ECPE", "floor", "calibrated", "EPIW", "CRPS", "± s.e.", "RMSE", "fit s"),
+            *("method", "ECPE", "floor", "verdict", "EPIW", "CRPS", "± s.e.", "RMSE", "fit s"),
         )
         lines = [
             [
                 *(standing.method, f"{standing.ecpe:.4f}", f"{standing.floor:.4f}"),
-                *("rejected" if standing.rejected else "yes", f"{standing.epiw:.4g}"),
+                *("rejected" if standing.rejected else "ok", f"{standing.epiw:.3g}"),
                 *(f"{standing.crps:.4g}", f"{standing.crps_error:.2g}"),
                 *(f"{standing.rmse:.4g}", f"{standing.seconds:.1f}"),
             ]

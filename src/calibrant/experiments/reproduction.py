@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from importlib import resources
+from textwrap import wrap
 
 from calibrant.experiments._layout import laid_out
 from calibrant.experiments.claims import check_claims
@@ -81,13 +82,13 @@ def _commands(runs: Sequence[Record], protocols: Sequence[str], folder: str) -> 
             else:
                 command += _chosen("--only", TASKS, {cell["dataset"] for cell in cells})
                 command += _chosen("--methods", METHODS, {cell["method"] for cell in cells})
-            lines.append(command)
+            lines.append(" \\\n".join(wrap(command, 76, subsequent_indent="    ")))
     lines += [
         f"calibrant bench show {folder}",
         f"calibrant bench figures {folder} --out figures",
         f"calibrant bench report {folder} --out docs/reproduction.md",
     ]
-    return "```\n" + "\n".join(lines) + "\n```\n"
+    return "```console\n" + "\n".join(lines) + "\n```\n"
 
 
 def _chosen(option: str, known: Mapping[str, object], found: set[str]) -> str:

@@ -126,7 +126,7 @@ class ConformalLightGBM(Rival):
         self.difficulty_ = DifficultyEstimator().fit(
             x[train],
             residuals=y[train] - self.model_.predict(x[train]),
-            k=min(25, len(train)),
+            k=min(25, len(train) - 1),
             scaler=True,
         )
         system = ConformalPredictiveSystem().fit(
