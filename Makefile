@@ -22,7 +22,7 @@ test: $(VENV)/.installed-test ## formatting, lint, types, then the tests with co
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest --cov $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --cov $(ARGS)
 
 docs: $(VENV)/.installed-docs ## build the documentation in site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

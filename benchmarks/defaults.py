@@ -50,6 +50,8 @@ def register_methods() -> None:
             "deep-ens-mixture": partial(calibrant.DeepEnsembleRegressor, combine="mixture"),
             "ell": calibrant.EnsembleLikelihoodRegressor,
             "mc-nll": calibrant.MCDropoutLikelihoodRegressor,
+            "quantile": calibrant.QuantileNetworkRegressor,
+            "laplace": calibrant.LaplaceRegressor,
             "dgp": calibrant.DeepGPRegressor,
             "isr": partial(Recalibrated, calibrant.IsotonicRecalibrator),
             "conformal": partial(Recalibrated, calibrant.ConformalRecalibrator),

@@ -126,7 +126,7 @@ def main() -> None:
         times = model.race(by_hand(x_hand, y_hand, batch_size), windows, y)[1:]  # one warms up
         ours, theirs = (statistics.median(each) for each in zip(*times, strict=True))
         ratio = statistics.median(a / b for a, b in times)
-        print(f"{batch_size:>6}{ours:>12.2f}{theirs:>10.2f}{ratio:>8.2f}")
+        print(f"{batch_size:>6}{ours:>12.2f}{theirs:>10.2f}{ratio:>8.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "datasets": (),
     "losses": ("kernels",),
     "networks": ("distributions",),
-    "recalibration": ("distributions",),
+    "recalibration": ("distributions", "persistence"),
     "metrics": ("distributions",),
     "plots": ("metrics",),
     "report": ("metrics",),

@@ -4,6 +4,9 @@ A folder holds ``manifest.json`` (what the model is) and ``tensors.safetensors``
 The manifest carries a digest of the tensors and one of itself, so that a truncated, swapped or
 edited file is refused. The digests guard against accidents and careless edits; they are not a
 signature.
+
+A model made of others, such as a recalibrator or a forecaster, has their folders inside its own,
+and the digests of their manifests in its own.
 """
 
 from __future__ import annotations
@@ -11,20 +14,36 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+from calibrant.errors import (
+    MissingFileError,
+    ModelFileError,
+    OutputExistsError,
+    ParameterError,
+)
 
-from calibrant.errors import MissingFileError, ModelFileError, OutputExistsError
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FORMAT_VERSION = 1
 _MANIFEST, _TENSORS = "manifest.json", "tensors.safetensors"
+
+
+def _no_class(name: object) -> type[Any] | None:
+    return None
+
+
+# The class that a manifest means by a name, or None. The public face of the package, which
+# knows all of them, puts its own lookup here: this room imports none.
+find_class: Callable[[object], type[Any] | None] = _no_class
 
 
 def write_model(
@@ -32,6 +51,7 @@ def write_model(
     manifest: Mapping[str, Any],
     tensors: Mapping[str, NDArray[Any]],
     *,
+    parts: Mapping[str, Callable[[Path], None]] | None = None,
     overwrite: bool = False,
 ) -> None:
     """Write a model folder; after a crash the old folder is there, or none, never half of one.
@@ -41,24 +61,35 @@ def write_model(
     path : path
         Folder to create. Its parent must exist.
     manifest : mapping
-        JSON values only.
+        JSON values only; NumPy numbers and tuples are made such.
     tensors : mapping of name to array
+    parts : mapping of name to function, optional
+        Models inside this one: each function writes a model folder at the path it is given.
     overwrite : bool, default False
         Replace a folder that is already there.
     """
+    import numpy as np
     from safetensors.numpy import save
 
     target = Path(path)
     check_free(target, overwrite=overwrite)
     # asarray, not ascontiguousarray: a scalar must come back as a scalar, not as (1,).
     blob = save({name: np.asarray(array, order="C") for name, array in tensors.items()})
-    content = dict(manifest, format_version=FORMAT_VERSION, tensors_sha256=_sha256(blob))
-    content["manifest_sha256"] = _digest(content)
+    content = _to_json(manifest) | {
+        "format_version": FORMAT_VERSION,
+        "library_version": _library_version(),
+        "tensors_sha256": _sha256(blob),
+    }
     work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.absolute().parent))
     try:
         fresh = work / "new"
         fresh.mkdir()
         _write_durably(fresh / _TENSORS, blob)
+        for name, write in (parts or {}).items():
+            write(fresh / name)
+        if parts:
+            content["parts_sha256"] = {name: _part_digest(fresh / name) for name in parts}
+        content["manifest_sha256"] = _digest(content)
         text = json.dumps(content, indent=2, sort_keys=True, allow_nan=False)
         _write_durably(fresh / _MANIFEST, text.encode() + b"\n")
         if target.exists():
@@ -93,13 +124,13 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
             )
     try:
         manifest = json.loads((folder / _MANIFEST).read_bytes())
-        version = manifest["format_version"]
+        format_version = manifest["format_version"]
         stored = manifest.pop("manifest_sha256")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelFileError(f"{folder / _MANIFEST} is damaged: {error!r}. {_ADVICE}") from error
-    if not isinstance(version, int) or version > FORMAT_VERSION:
+    if not isinstance(format_version, int) or format_version > FORMAT_VERSION:
         raise ModelFileError(
-            f"{folder} was written in format {version} by calibrant "
+            f"{folder} was written in format {format_version} by calibrant "
             f"{manifest.get('library_version')}; this version reads formats up to "
             f"{FORMAT_VERSION}. Upgrade calibrant to load it."
         )
@@ -111,10 +142,47 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
             f"{folder / _TENSORS} does not belong to its manifest: it is truncated, swapped or "
             f"was changed. {_ADVICE}"
         )
+    for name, digest in manifest.get("parts_sha256", {}).items():
+        if not (folder / name / _MANIFEST).is_file() or _part_digest(folder / name) != digest:
+            raise ModelFileError(
+                f"{folder / name} is missing or was exchanged: it is not the model that was saved "
+                f"inside {folder}. {_ADVICE}"
+            )
     try:
         return manifest, load(blob)
     except SafetensorError as error:  # only a forger gets past the digest to here
         raise ModelFileError(f"{folder / _TENSORS} is damaged: {error}. {_ADVICE}") from error
+
+
+def load_any(path: str | os.PathLike[str], **options: Any) -> Any:
+    """Make the model that a folder holds, whatever its class.
+
+    Only classes that `find_class` knows are ever made: a name in a manifest can't choose others.
+
+    Parameters
+    ----------
+    **options
+        Handed to the class beside the content of the folder.
+    """
+    manifest, tensors = read_model(path)
+    name = manifest.get("class")
+    made = find_class(name)
+    if made is None:
+        raise ModelFileError(
+            f"{path} holds a {name!r}, which this version of calibrant does not know."
+        )
+    return made._from_folder(Path(path), manifest, tensors, **options)
+
+
+def check_class(
+    path: str | os.PathLike[str], manifest: Mapping[str, Any], expected: type[Any]
+) -> None:
+    """Complain if a folder holds a model of another class."""
+    if manifest.get("class") != expected.__name__:
+        raise ModelFileError(
+            f"{path} holds a {manifest.get('class')}, not a {expected.__name__}. "
+            "Load it with that class, or with calibrant.load_model."
+        )
 
 
 def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
@@ -144,6 +212,36 @@ def _sha256(blob: bytes) -> str:
 
 def _digest(manifest: Mapping[str, Any]) -> str:
     return _sha256(json.dumps(manifest, sort_keys=True, allow_nan=False).encode())
+
+
+def _part_digest(folder: Path) -> str:
+    return _sha256((folder / _MANIFEST).read_bytes())
+
+
+def _library_version() -> str:
+    try:
+        return version("calibrant")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _to_json(value: Any) -> Any:
+    """Tuples as lists, NumPy numbers as numbers, and not-a-number as null."""
+    import numpy as np
+
+    if isinstance(value, Mapping):
+        return {str(key): _to_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_to_json(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _to_json(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise ParameterError(
+        f"The parameter value {value!r} can't be saved: a model folder holds JSON values only."
+    )
 
 
 def _write_durably(path: Path, blob: bytes) -> None:

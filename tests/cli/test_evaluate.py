@@ -63,6 +63,25 @@ def test_a_target_without_a_name_must_be_given(run, frame, tmp_path) -> None:
     assert run("evaluate", tmp_path / "m", tmp_path / "t.csv", "--target", "price").exit_code == 0
 
 
+def test_a_recalibrated_model(run, data, frame, model, tmp_path) -> None:
+    from calibrant import IsotonicRecalibrator, load_model
+    from calibrant.cli._models import categorical_columns, model_inputs
+    from calibrant.cli._tables import read_table
+
+    table = data / "table.csv"
+    network = load_model(model)
+    rows = model_inputs(network, read_table(table, text=categorical_columns(network)), table)
+    IsotonicRecalibrator().fit(network, rows, frame["price"]).save(tmp_path / "m")
+    plain = json.loads(run("evaluate", model, table, "--json").stdout)
+    done = run("evaluate", tmp_path / "m", table, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["ecpe"] < plain["ecpe"]
+    assert run("predict", tmp_path / "m", table).exit_code == 0
+    page = tmp_path / "report.html"
+    assert run("evaluate", tmp_path / "m", table, "--report", page).exit_code == 0
+    assert "price" in page.read_text(encoding="utf-8")
+
+
 def test_report(run, data, model, tmp_path) -> None:
     path = tmp_path / "report.html"
     done = run("evaluate", model, data / "table.csv", "--report", path, "--groups", "shop")

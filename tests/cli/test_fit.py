@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from calibrant.cli.fit import Method
-from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor, load_model
+from calibrant.estimators import HeteroscedasticRegressor, load_model
+from calibrant.estimators._quality import PRESETS
 
 
 def fit(run: Any, *arguments: object) -> Any:
@@ -91,15 +92,16 @@ def test_every_method_fits_saves_and_loads(run, data, tmp_path, method: Method) 
     assert "lower_90" in done.stdout
 
 
-def test_epochs_never_raise_the_budget_of_stage_two(run, data, tmp_path) -> None:
+def test_epochs_never_raise_the_budget_of_a_stage(run, data, tmp_path) -> None:
     out = tmp_path / "m"
     done = run(
-        "fit", data / "table.csv", "--target", "price", "--out", out, "--epochs", 60, "--quiet"
-    )
+        "fit", data / "table.csv", "--target", "price", "--out", out, "--epochs", 60, "--quiet",
+        "--quality", "fast",
+    )  # fmt: skip
     assert done.exit_code == 0
     got = load_model(out)
     assert got.epochs == 60
-    assert got.matching_epochs == MMDRegressor().matching_epochs == 50
+    assert got.matching_epochs == PRESETS["fast"]["matching_epochs"] == 50
 
 
 def test_columns_with_another_role_are_not_learned_from(run, data, tmp_path) -> None:

@@ -84,6 +84,7 @@ def test_a_new_category_is_a_note(run, frame, model, tmp_path) -> None:
     assert done.exit_code == 0
     assert done.stdout.count("\n") == 4
     assert done.stderr.startswith("Note: Column 'colour' has categories that were not in")
+    assert done.stderr.count("Note:") == 1
 
 
 def test_force_replaces_a_file(run, data, model, tmp_path) -> None:
@@ -106,3 +107,22 @@ def test_a_model_without_column_names_takes_columns_in_order(run, frame, tmp_pat
     done = run("predict", tmp_path / "m", tmp_path / "one.csv")
     assert done.exit_code == 2
     assert "fitted on 2 columns without names" in done.stderr
+
+
+def test_a_guarantee_survives_the_command_line(run, frame, tmp_path) -> None:
+    from calibrant import ConformalRecalibrator, HeteroscedasticRegressor
+
+    X, y = frame[["size", "importance"]].to_numpy(), frame["price"].to_numpy()
+    network = HeteroscedasticRegressor(random_state=0, epochs=2).fit(X[:80], y[:80])
+    safe = ConformalRecalibrator(guarantee=True).fit(network, X[80:], y[80:])
+    safe.save(tmp_path / "m")
+    frame[["size", "importance"]].to_csv(tmp_path / "two.csv", index=False)
+    got = predicted(run, tmp_path / "m", tmp_path / "two.csv", "--quantile", 0.95)
+    bounds = got[["lower_90", "upper_90"]]
+    np.testing.assert_allclose(bounds, safe.predict_interval(X, 0.9), rtol=1e-9)
+    assert np.abs(bounds - safe.predict_dist(X).interval(0.9)).max(axis=None) > 1e-3
+    np.testing.assert_allclose(got["quantile_95"], safe.predict_quantiles(X, 0.95), rtol=1e-9)
+    # 40 rows can't promise 99%: the bounds are infinite, which JSON has no number for.
+    done = run("predict", tmp_path / "m", tmp_path / "two.csv", "--coverage", 0.99, "--json")
+    assert done.stderr.count("can't be promised") == 1
+    assert json.loads(done.stdout)[0]["upper_99"] is None

@@ -21,6 +21,8 @@ COMMANDS = [
     ["fit"],
     ["predict"],
     ["evaluate"],
+    ["forecast"],
+    ["backtest"],
     ["datasets"],
     ["explain"],
     ["bench", "paper"],

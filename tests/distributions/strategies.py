@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.special import ndtri
+from scipy.special import expit, ndtri
 
 from calibrant.distributions import (
     Affine,
@@ -18,6 +18,7 @@ from calibrant.distributions import (
     Mixture,
     MonotoneMap,
     Normal,
+    Quantiles,
     Recalibrated,
     Stacked,
     Warped,
@@ -61,6 +62,20 @@ def mixtures(draw: Draw, n: int, *, weights: st.SearchStrategy = WEIGHTS) -> Mix
     locs = draw(arrays(np.float64, shape, elements=LOCATIONS))
     scales = 10.0 ** draw(arrays(np.float64, shape, elements=MAGNITUDES))
     return Mixture(w, locs, scales)
+
+
+@st.composite
+def quantiles(draw: Draw, n: int) -> Quantiles:
+    """Quantiles at levels that may lie far out, with distances from very short to very long."""
+    count = draw(st.integers(2, 6))
+    steps = draw(arrays(np.float64, count, elements=st.floats(0.05, 3)))
+    odds = np.cumsum(steps) - steps.sum() * draw(st.floats(0.2, 0.8))
+    centre = draw(arrays(np.float64, (n, 1), elements=LOCATIONS))
+    scale = 10.0 ** draw(arrays(np.float64, (n, 1), elements=MAGNITUDES))
+    gaps = 10.0 ** draw(arrays(np.float64, (n, count), elements=st.floats(-3, 0)))
+    gaps *= steps  # slopes then vary a thousandfold
+    offsets = np.cumsum(gaps, axis=1) - gaps.sum(axis=1, keepdims=True) / 2
+    return Quantiles(expit(odds), offsets).affine(centre[:, 0], scale[:, 0])
 
 
 @st.composite
@@ -131,9 +146,11 @@ def families(mixtures: Callable[[int], st.SearchStrategy], least: float) -> dict
         "normal": Family(normals),
         "mixture": Family(mixtures),
         "empirical": Family(empiricals, continuous=False),
+        "quantiles": Family(quantiles),
         "recalibrated normal": Family(lambda n: recalibrated(normals(n))),
         "recalibrated mixture": Family(lambda n: recalibrated(mixtures(n))),
         "recalibrated empirical": Family(lambda n: recalibrated(empiricals(n)), continuous=False),
+        "recalibrated quantiles": Family(lambda n: recalibrated(quantiles(n))),
         "recalibrated clipped": Family(
             lambda n: recalibrated(clipped(normals(n), least)), continuous=False
         ),
@@ -142,6 +159,7 @@ def families(mixtures: Callable[[int], st.SearchStrategy], least: float) -> dict
         "affine clipped": Family(lambda n: affine(clipped(mixtures(n), least)), continuous=False),
         "clipped normal": Family(lambda n: clipped(normals(n), least), continuous=False),
         "clipped mixture": Family(lambda n: clipped(mixtures(n), least), continuous=False),
+        "clipped quantiles": Family(lambda n: clipped(quantiles(n), least), continuous=False),
         "clipped recalibrated": Family(
             lambda n: clipped(recalibrated(mixtures(n)), least), continuous=False
         ),
@@ -175,6 +193,7 @@ def example(name: str, n: int = 5, seed: int = 0) -> Distribution:
         rng.dirichlet(np.ones(3), n), rng.normal(0, 2, (n, 3)), rng.uniform(0.3, 2.0, (n, 3))
     )
     empirical = Empirical(rng.normal(size=(n, 11)).round(1))
+    quantiles = Quantiles([0.03, 0.3, 0.55, 0.9], np.cumsum(rng.uniform(0.2, 2.0, (n, 4)), 1) - 2)
     g = MonotoneMap([0.1, 0.35, 0.4, 0.8], [0.03, 0.3, 0.55, 0.9])
     knots = np.array([-1.5, -0.4, 0.1, 1.0]) + rng.uniform(0.0, 0.4, (n, 1))
     levels = [0.03, 0.3, 0.55, 0.9]
@@ -183,15 +202,18 @@ def example(name: str, n: int = 5, seed: int = 0) -> Distribution:
         "normal": normal,
         "mixture": mixture,
         "empirical": empirical,
+        "quantiles": quantiles,
         "recalibrated normal": Recalibrated(normal, g),
         "recalibrated mixture": Recalibrated(mixture, g),
         "recalibrated empirical": Recalibrated(empirical, g),
+        "recalibrated quantiles": Recalibrated(quantiles, g),
         "recalibrated clipped": Recalibrated(Clipped(normal, -1.0, 1.5), g),
         "affine mixture": Affine(mixture, *affine_change),
         "affine empirical": Affine(empirical, *affine_change),
         "affine clipped": Affine(Clipped(mixture, -1.0, 1.5), *affine_change),
         "clipped normal": Clipped(normal, low=0.0),
         "clipped mixture": Clipped(mixture, -1.0, 1.5),
+        "clipped quantiles": Clipped(quantiles, -1.0, 1.5),
         "clipped recalibrated": Clipped(Recalibrated(mixture, g), high=1.0),
         "warped normal": Warped(normal, knots, levels),
         "warped mixture": Warped(mixture, knots, levels),

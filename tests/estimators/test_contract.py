@@ -25,9 +25,11 @@ from calibrant import (
     DeepGPRegressor,
     EnsembleLikelihoodRegressor,
     HeteroscedasticRegressor,
+    LaplaceRegressor,
     MCDropoutLikelihoodRegressor,
     MCDropoutRegressor,
     MMDRegressor,
+    QuantileNetworkRegressor,
 )
 from calibrant.errors import CalibrantError, DataError, DataWarning, NotFittedError, ParameterError
 from calibrant.metrics import crps_scorer, ecpe_scorer
@@ -43,6 +45,8 @@ ESTIMATORS = {
         DeepEnsembleRegressor, members=2, combine="mixture", adversarial=0.01
     ),
     "ell": partial(EnsembleLikelihoodRegressor, members=3),
+    "quantile": QuantileNetworkRegressor,
+    "laplace": LaplaceRegressor,
     "dgp": partial(DeepGPRegressor, inducing=16, prediction_samples=8),
     "mcd": partial(MCDropoutRegressor, passes=8),
     "mc-nll": partial(MCDropoutLikelihoodRegressor, passes=8, training_passes=4),
@@ -50,11 +54,11 @@ ESTIMATORS = {
     "mmd-mixture": partial(MMDRegressor, matching_epochs=3, head="mixture", components=2),
 }
 CHECKED = {
-    name: ESTIMATORS[name] for name in ("heteroscedastic", "ensemble", "ell", "dgp", "mcd")
-} | {
-    "mc-nll": ESTIMATORS["mc-nll"],
-    "mmd": ESTIMATORS["mmd"],
-}
+    name: ESTIMATORS[name]
+    for name in (
+        "heteroscedastic", "ensemble", "ell", "quantile", "laplace", "dgp", "mcd", "mc-nll", "mmd"
+    )
+}  # fmt: skip
 QUICK: dict[str, Any] = {"hidden": (16,), "epochs": 5, "random_state": 0, "device": "cpu"}
 
 
@@ -285,6 +289,8 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], str]] = [
     ({"training_passes": 1}, "passes must be at least 2"),
     ({"noise": "white"}, 'noise must be "residual" or "none"'),
     ({"head": "beta"}, 'head must be "gaussian" or "mixture"'),
+    ({"levels": (0.5,)}, "levels must be at least two strictly increasing"),
+    ({"levels": (0.5, 0.1)}, "levels must be at least two strictly increasing"),
     ({"components": 0}, "components must be at least 1"),
     ({"mc_passes": 5, "dropout": 0.0}, "mc_passes need dropout > 0"),
     ({"matching_epochs": 0}, "matching_epochs and matching_patience"),

@@ -20,9 +20,11 @@ from calibrant import (
     EnsembleLikelihoodRegressor,
     HeteroscedasticRegressor,
     IsotonicRecalibrator,
+    LaplaceRegressor,
     MCDropoutLikelihoodRegressor,
     MCDropoutRegressor,
     MMDRegressor,
+    QuantileNetworkRegressor,
 )
 from calibrant.errors import CalibrantError, DataError, ParameterError
 from calibrant.estimators import Windows, _windows
@@ -45,6 +47,9 @@ ESTIMATORS = {
     "mmd-published": partial(
         MMDRegressor.as_published, matching_epochs=2, **(LSTM | {"hidden": None, "epochs": 1})
     ),
+    "quantile": partial(QuantileNetworkRegressor, **LSTM),
+    "laplace": partial(LaplaceRegressor, **LSTM),
+    "laplace-mlp": partial(LaplaceRegressor, **QUICK),
     "dgp": partial(DeepGPRegressor, inducing=8, prediction_samples=4, **QUICK),
 }
 

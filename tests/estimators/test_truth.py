@@ -11,9 +11,11 @@ from calibrant import (
     DeepEnsembleRegressor,
     EnsembleLikelihoodRegressor,
     HeteroscedasticRegressor,
+    LaplaceRegressor,
     MCDropoutLikelihoodRegressor,
     MCDropoutRegressor,
     MMDRegressor,
+    QuantileNetworkRegressor,
 )
 from calibrant.metrics import coverage, crps
 
@@ -41,6 +43,8 @@ METHODS = {
         DeepEnsembleRegressor(members=3, combine="mixture", **COMMON), 0.07, 0.06, 0.05,
     ),
     "ell": (EnsembleLikelihoodRegressor(**COMMON), 0.1, 0.12, 0.08),
+    "quantile": (QuantileNetworkRegressor(**COMMON), 0.08, 0.06, 0.03),
+    "laplace": (LaplaceRegressor(**COMMON), 0.08, 0.06, 0.04),
     "mcd": (MCDropoutRegressor(dropout=0.05, **COMMON), 0.12, None, 0.06),
     "mc-nll": (
         MCDropoutLikelihoodRegressor(dropout=0.1, **(COMMON | {"epochs": 60})), 0.12, 0.2, 0.1,

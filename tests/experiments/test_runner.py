@@ -53,7 +53,7 @@ def test_settings_of_the_paper(key: str) -> None:
     series = build(key, "published", series=True)
     assert table.network == "mlp"
     assert series.network == ("mlp" if key == "dgp" else "lstm")
-    if key not in ("dgp", "mmd"):
+    if key not in ("dgp", "mmd", "mmd-best"):
         assert (table.lr, table.weight_decay, table.scaling) == (1e-4, 1e-3, "minmax")
     assert build(key, "honest", series=False, quick=True).epochs == 2
 
@@ -65,6 +65,12 @@ def test_library_defaults_are_the_honest_settings() -> None:
         assert settings_of(build("mmd", protocol, series=False)) == settings_of(MMDRegressor())
     honest = settings_of(build("hnn", "honest", series=False))
     assert honest == settings_of(HeteroscedasticRegressor())
+
+
+def test_settings_are_those_that_none_stands_for() -> None:
+    default, best = (settings_of(build(k, "honest", series=False)) for k in ("mmd", "mmd-best"))
+    assert (default["members"], default["cross_fit"]) == (1, 0)
+    assert (best["members"], best["cross_fit"], best["quality"]) == (2, 4, "best")
 
 
 def test_depth_study() -> None:

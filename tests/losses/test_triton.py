@@ -8,7 +8,8 @@ import torch
 
 from calibrant.kernels import GaussianKernel, adaptive_bandwidths
 from calibrant.losses._condition import Condition
-from calibrant.losses._fused import Points, add_up_pairs
+from calibrant.losses._difference import Difference
+from calibrant.losses._fused import add_up_pairs
 
 pytest.importorskip("triton", reason="Triton is not installed (Linux only)")
 
@@ -25,16 +26,14 @@ def kernel_module(monkeypatch):
     return _triton
 
 
-def points(batches: int, n: int, k: int, *, points_only: bool = False) -> Points:
+def difference(batches: int, n: int, k: int) -> Difference:
     rng = np.random.default_rng(n + k)
-    means, masses = rng.random((batches, n, k)), rng.standard_normal((batches, n, k))
-    variances = np.zeros_like(means) if points_only else 0.05 * rng.random((batches, n, k))
-    return Points(
-        *(
-            torch.tensor(a, dtype=torch.float32, device=DEVICE)
-            for a in (means, variances, masses / n)
-        )
-    )
+    y, means = rng.random((batches, n)), rng.random((batches, n, k))
+    share = rng.dirichlet(np.ones(n), batches)
+    weights = rng.dirichlet(np.ones(k), (batches, n))
+    variances, masses = 0.05 * rng.random((batches, n, k)), -share[..., None] * weights
+    parts = (y, share, means, variances, masses)
+    return Difference(*(torch.tensor(a, dtype=torch.float32, device=DEVICE) for a in parts))
 
 
 @pytest.mark.parametrize("n", [1, 3, 37])
@@ -42,17 +41,16 @@ def points(batches: int, n: int, k: int, *, points_only: bool = False) -> Points
 @pytest.mark.parametrize("conditional", [True, False])
 @pytest.mark.parametrize("bandwidths", [adaptive_bandwidths(0.3), (1.0, 64.0)])
 def test_the_kernel_is_the_blockwise_pass(kernel_module, n, k, conditional, bandwidths) -> None:
-    left, right = points(2, n, k), points(2, n, 1, points_only=True)
+    data = difference(2, n, k)
     z = torch.tensor(np.random.default_rng(0).random((2, n, 4)), dtype=torch.float32, device=DEVICE)
     condition = Condition(z, 0.3) if conditional else None
+    exact = Condition(z.double(), 0.3) if conditional else None
     kernel = GaussianKernel(bandwidths)
-    for others in (right, left):
-        doubled = [Points(*(each.double() for each in some)) for some in (left, others)]
-        exact = condition and Condition(z.double(), 0.3)
-        truth = add_up_pairs(*doubled, kernel, exact)
-        ours = kernel_module.add_up_pairs(left, others, kernel, condition)
-        for mine, theirs in zip(ours, truth, strict=True):
-            assert mine.dtype == torch.float64
-            torch.testing.assert_close(
-                mine, theirs, rtol=2e-5, atol=2e-6 * float(theirs.abs().max())
-            )
+    diagonal = n != 3
+    truth = add_up_pairs(Difference(*(p.double() for p in data)), kernel, exact, diagonal)
+    ours = kernel_module.add_up_pairs(data, kernel, condition, diagonal)
+    pairs = [(ours.targets, truth.targets), *zip(ours.mixed, truth.mixed, strict=True)]
+    for mine, theirs in [*pairs, *zip(ours.among, truth.among, strict=True)]:
+        assert mine.dtype == torch.float64
+        allowed = 2e-6 * float(theirs.abs().max())
+        torch.testing.assert_close(mine, theirs, rtol=2e-5, atol=allowed)

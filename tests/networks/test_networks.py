@@ -93,7 +93,7 @@ def test_member_weights_by_name_go_out_and_in(count: int) -> None:
 
 
 def test_dropout_is_for_training_alone() -> None:
-    members = MemberNetworks([build_network("mlp", 4, (64,), GaussianHead(), 0.5)] * 2)
+    members = MemberNetworks([build_network("mlp", 4, (64,), GaussianHead(), dropout=0.5)] * 2)
     x = torch.randn(3, 4)
     members.eval()
     assert torch.equal(members.outputs(x)[0], members.outputs(x)[1])
@@ -103,7 +103,7 @@ def test_dropout_is_for_training_alone() -> None:
 
 def test_passes_are_balanced_and_rows_do_not_see_each_other() -> None:
     torch.manual_seed(0)
-    single = build_network("mlp", 4, (32,), GaussianHead(), 0.25)
+    single = build_network("mlp", 4, (32,), GaussianHead(), dropout=0.25)
     members = MemberNetworks([single]).eval()
     x = torch.randn(6, 4)
     passes = members.passes(x, 40, seed=0)

@@ -53,7 +53,7 @@ def test_lstm_is_the_papers() -> None:
 @pytest.mark.parametrize("cell", CELLS)
 def test_members_as_one_are_the_members(cell: str) -> None:
     torch.manual_seed(0)
-    networks = [build_network(cell, 4, (9, 6), GaussianHead(), 0.0, steps=5) for _ in range(3)]
+    networks = [build_network(cell, 4, (9, 6), GaussianHead(), steps=5) for _ in range(3)]
     members = MemberNetworks(networks, sequences=True)
     assert members.by_name()["body.layers.0.weight_ih_l0"].shape[0] == 3
     shared, each = torch.randn(7, 5, 4), torch.randn(3, 7, 5, 4)
@@ -92,7 +92,7 @@ def test_dropout_drops_a_unit_in_all_steps(cell: str) -> None:
 def test_passes_drop_the_same_units_in_every_row_and_step(cell: str) -> None:
     torch.manual_seed(0)
     members = MemberNetworks(
-        [build_network(cell, 4, (32, 16), GaussianHead(), 0.25, steps=5)], sequences=True
+        [build_network(cell, 4, (32, 16), GaussianHead(), dropout=0.25, steps=5)], sequences=True
     )
     x = torch.randn(6, 5, 4)
     passes = members.passes(x, 8, seed=0)

@@ -9,8 +9,8 @@ import pytest
 import torch
 from rich.console import Console
 
-from calibrant import HeteroscedasticRegressor
-from calibrant.training import ProgressBar, Record, Stage
+from calibrant import HeteroscedasticRegressor, LaplaceRegressor, QuantileNetworkRegressor
+from calibrant.training import ProgressBar, Record, Rows, Stage
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def shown(console: Console) -> str:
 
 def stage(**changes) -> Stage:
     settings = {
-        "number": 2, "loss": None, "score": None, "epochs": 40, "batch_size": 32,
-        "lr": 1e-2, "weight_decay": 0.0, "patience": 50, "score_name": "CRPS",
+        "number": 2, "loss": None, "score": None, "epochs": 40, "batch_size": 32, "lr": 1e-2,
+        "weight_decay": 0.0, "patience": 50, "name": "matching", "score_name": "CRPS",
     }  # fmt: skip
     return Stage(**(settings | changes))
 
@@ -75,6 +75,26 @@ def test_an_early_end_fills_the_bar_and_takes_the_figures_away(console) -> None:
     assert "7/7 epochs" in last
     assert "left" not in last
     assert "loss" not in last
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "score"),
+    [
+        (LaplaceRegressor, "likelihood", "NLL"),
+        (QuantileNetworkRegressor, "quantiles", "CRPS"),
+    ],
+)
+def test_peers_say_what_they_do_and_show_calibration(method, name: str, score: str) -> None:
+    rng = np.random.default_rng(0)
+    model = method(epochs=2, hidden=(8,), random_state=0, device="cpu")
+    model.fit(rng.normal(size=(60, 2)), rng.normal(size=60))
+    rows = Rows(torch.zeros(5, 2), torch.linspace(-1, 1, 5), torch.ones(5))
+    (stage,) = model._stages(rows, torch.Generator())
+    assert (stage.name, stage.score_name) == (name, score)
+    with torch.no_grad():
+        u = stage.pit(model.module_, rows)
+    assert u.shape == (1, 5)
+    assert torch.all((u > 0) & (u < 1) & (u.diff(prepend=u[:, :1] - 1) > 0))
 
 
 def test_watching_does_not_change_the_model(capsys) -> None:

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from calibrant.cli._interrupts import forget_kept, what_was_kept
 from calibrant.cli._output import report_error
+from calibrant.cli.backtest import backtest
 from calibrant.cli.bench import bench
 from calibrant.cli.compare import compare
 from calibrant.cli.datasets import datasets
@@ -21,6 +22,7 @@ from calibrant.cli.doctor import doctor
 from calibrant.cli.evaluate import evaluate
 from calibrant.cli.explain import explain
 from calibrant.cli.fit import fit
+from calibrant.cli.forecast import forecast
 from calibrant.cli.predict import predict
 from calibrant.errors import CalibrantError
 
@@ -74,6 +76,9 @@ def _describe(
     """Calibrated probabilistic regression: intervals that cover what they promise."""
 
 
-for _command in (fit, predict, evaluate, compare, datasets, explain, demo, doctor):
+for _command in (
+    *(fit, predict, evaluate, compare, forecast, backtest),
+    *(datasets, explain, demo, doctor),
+):
     app.command()(_command)
 app.add_typer(bench, name="bench")

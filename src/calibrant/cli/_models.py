@@ -13,15 +13,30 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calibrant.estimators import NetworkRegressor
+    from calibrant.recalibration import Recalibrator
 
 
-def categorical_columns(model: NetworkRegressor) -> list[str]:
+def innermost(model: NetworkRegressor | Recalibrator) -> NetworkRegressor:
+    """The network that a model is, or that it wraps: it knows the columns."""
+    inner: Any = model
+    while hasattr(inner, "model_"):
+        inner = inner.model_
+    network: NetworkRegressor = inner
+    return network
+
+
+def categorical_columns(model: NetworkRegressor | Recalibrator) -> list[str]:
     """Columns that were categorical when the model was fitted."""
+    model = innermost(model)
     return [] if model.encoder_ is None else list(model.encoder_.categories_)
 
 
 def model_inputs(
-    model: NetworkRegressor, frame: pd.DataFrame, path: Path, *, without: Collection[str] = ()
+    model: NetworkRegressor | Recalibrator,
+    frame: pd.DataFrame,
+    path: Path,
+    *,
+    without: Collection[str] = (),
 ) -> Any:
     """Columns that the model was fitted on; others are ignored.
 
@@ -30,6 +45,7 @@ def model_inputs(
     without : collection of str
         Columns that are no inputs, for a model that was fitted on columns without names.
     """
+    model = innermost(model)
     if hasattr(model, "feature_names_in_"):
         names = [str(name) for name in model.feature_names_in_]
         return select_inputs(frame, names, categorical_columns(model), path)

@@ -52,7 +52,8 @@ class Voice:
 
     @contextmanager
     def hears_warnings(self) -> Iterator[None]:
-        """Turn warnings of our family into notes; others are shown as Python shows them."""
+        """Turn warnings of our family into notes, each said once; others stay Python's."""
+        said: set[str] = set()
         with warnings.catch_warnings():
             warnings.simplefilter("always", CalibrantWarning)
             shown_by_python = warnings.showwarning
@@ -65,10 +66,11 @@ class Voice:
                 file: TextIO | None = None,
                 line: str | None = None,
             ) -> None:
-                if issubclass(category, CalibrantWarning):
-                    self.note(str(message))
-                else:
+                if not issubclass(category, CalibrantWarning):
                     shown_by_python(message, category, filename, lineno, file, line)
+                elif str(message) not in said:
+                    said.add(str(message))
+                    self.note(str(message))
 
             warnings.showwarning = show
             yield

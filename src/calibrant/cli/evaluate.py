@@ -40,16 +40,16 @@ def evaluate(
     if as_json and as_markdown:
         raise ParameterError("Choose one of --json and --markdown.")
     if report is not None:
-        from calibrant.report import check_free
+        from calibrant.report import check_free, write_report
 
         check_free(report, overwrite=force)
     from calibrant.cli._columns import check_columns, labels, rows_with_target
-    from calibrant.cli._models import categorical_columns, model_inputs
+    from calibrant.cli._models import categorical_columns, innermost, model_inputs
     from calibrant.estimators import load_model
     from calibrant.metrics import evaluate as evaluate_forecast
 
     fitted = load_model(model)
-    name = target or fitted.target_name_
+    name = target or innermost(fitted).target_name_
     if name is None:
         raise ParameterError(f"{model} was fitted to a target without a name: pass --target.")
     frame = read_table(data, text=categorical_columns(fitted))
@@ -70,10 +70,11 @@ def evaluate(
         if result.groups is not None:
             write_out(f"\n{result.groups}")
     if report is not None:
-        fitted.report(
+        write_report(
+            report,
+            fitted,
             inputs,
             frame[name],
-            report,
             overwrite=force,
             groups=None if members is None else frame[groups].map(str),
             title=f"{model.name} on {data.name}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich import box
@@ -41,9 +41,19 @@ class Method(StrEnum):
     HeteroscedasticRegressor = "heteroscedastic"
     DeepEnsembleRegressor = "deep-ensemble"
     EnsembleLikelihoodRegressor = "ell"
+    QuantileNetworkRegressor = "quantile"
+    LaplaceRegressor = "laplace"
     DeepGPRegressor = "dgp"
     MCDropoutRegressor = "mc-dropout"
     MCDropoutLikelihoodRegressor = "mc-nll"
+
+
+class Quality(StrEnum):
+    """How much work the method mmd does."""
+
+    fast = "fast"
+    default = "default"
+    best = "best"
 
 
 def fit(
@@ -57,10 +67,14 @@ def fit(
         Method,
         typer.Option(
             help="mmd, calibrated in two stages, or heteroscedastic, deep-ensemble, ell, "
-            "dgp, mc-dropout, mc-nll.",
+            "quantile, laplace, dgp, mc-dropout, mc-nll.",
             metavar="NAME",
         ),
     ] = Method.MMDRegressor,
+    quality: Annotated[
+        Quality,
+        typer.Option(help="How much work mmd does: fast, default or best.", metavar="NAME"),
+    ] = Quality.default,
     validation: Annotated[
         Path | None,
         typer.Option(
@@ -116,6 +130,7 @@ def fit(
 
     model = _make_model(
         method,
+        quality.value,
         epochs,
         missing="impute",
         bounds=bounds,
@@ -165,14 +180,20 @@ def _bounds(lower: float | None, upper: float | None) -> tuple[float | None, flo
     return lower, upper
 
 
-def _make_model(method: Method, epochs: int | None, **parameters: Any) -> NetworkRegressor:
+def _make_model(
+    method: Method,
+    quality: Literal["fast", "default", "best"],
+    epochs: int | None,
+    **parameters: Any,
+) -> NetworkRegressor:
     from calibrant import estimators
 
     model: NetworkRegressor = getattr(estimators, method.name)(**parameters)
+    if isinstance(model, estimators.MMDRegressor):
+        model.quality = quality
+        return model if epochs is None else model.at_most(epochs)
     if epochs is not None:
         model.epochs = epochs
-        if isinstance(model, estimators.MMDRegressor):
-            model.matching_epochs = min(epochs, model.matching_epochs)
     return model
 
 
@@ -221,10 +242,12 @@ def _table(summary: dict[str, Any]) -> Table:
     table.add_column("Stage")
     for name in ("epochs", "kept", "held-out score", "at its start"):
         table.add_column(name, justify="right")
+    quantiles = summary["method"] == Method.QuantileNetworkRegressor.name
+    names = _STAGES | ({1: "1, quantiles (CRPS)"} if quantiles else {})
     for stage in summary["stages"]:
         kept, scores = stage["best_epoch"], (stage["validation_score"], stage["first_score"])
         table.add_row(
-            _STAGES.get(stage["stage"], str(stage["stage"])),
+            names.get(stage["stage"], str(stage["stage"])),
             str(stage["epochs"]),
             f"epoch {kept}" if kept else "its start",
             *("" if score is None else f"{score:.4f}" for score in scores),

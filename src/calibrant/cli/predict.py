@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,8 +13,6 @@ from calibrant.errors import ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from calibrant.distributions import Distribution
 
 
 def predict(
@@ -54,12 +52,13 @@ def predict(
     fitted = load_model(model)
     frame = read_table(data, text=categorical_columns(fitted))
     with Voice(quiet=quiet).hears_warnings():
-        dist = fitted.predict_dist(model_inputs(fitted, frame, data))
-    table = _predictions(dist, shares, quantiles)
+        table = predictions(fitted, model_inputs(fitted, frame, data), shares, quantiles)
     if out is not None:
         write_table(table, out)
     if as_json:
-        write_json(table.to_dict("records"))
+        # A bound at infinity, where a promise can't be kept, is null: JSON has no number for it.
+        bounded = table.abs() < float("inf")
+        write_json(table.astype(object).where(bounded, None).to_dict("records"))
     elif out is None:
         write_out(table.to_csv(index=False, lineterminator="\n"))
 
@@ -73,16 +72,21 @@ def _levels(values: list[float], option: str) -> list[float]:
     return list(dict.fromkeys(values))
 
 
-def _predictions(dist: Distribution, shares: list[float], quantiles: list[float]) -> pd.DataFrame:
+def predictions(
+    model: Any, inputs: Any, shares: list[float], quantiles: list[float]
+) -> pd.DataFrame:
+    """Table of means, spreads, intervals and quantiles of every row."""
     import pandas as pd
 
+    dist = model.predict_dist(X=inputs)
     columns = {"mean": dist.mean, "stddev": dist.stddev}
-    bounds = dist.interval(shares)  # (n, 2, L)
+    # The model's own, not those of the distribution: a conformal model may promise more.
+    bounds = model.predict_interval(X=inputs, coverage=shares)  # (n, 2, L)
     for index, share in enumerate(shares):
         columns[f"lower_{_percent(share)}"] = bounds[:, 0, index]
         columns[f"upper_{_percent(share)}"] = bounds[:, 1, index]
     if quantiles:
-        values = dist.ppf(quantiles)  # (n, L)
+        values = model.predict_quantiles(X=inputs, alpha=quantiles)  # (n, L)
         for index, level in enumerate(quantiles):
             columns[f"quantile_{_percent(level)}"] = values[:, index]
     return pd.DataFrame(columns)

@@ -12,6 +12,7 @@ from calibrant.distributions.empirical import Empirical
 from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.normal import Normal
 from calibrant.distributions.predictor import DistributionPredictor
+from calibrant.distributions.quantiles import Quantiles
 from calibrant.distributions.recalibrated import Recalibrated
 from calibrant.distributions.stacked import Stacked, concatenate
 from calibrant.distributions.warped import Warped
@@ -25,6 +26,7 @@ __all__ = [
     "Mixture",
     "MonotoneMap",
     "Normal",
+    "Quantiles",
     "Recalibrated",
     "Stacked",
     "Warped",

@@ -132,8 +132,8 @@ class Distribution(RowWise):
             return base._epistemic_part()
         raise ParameterError(
             "This distribution does not know its epistemic and aleatoric parts: they come from "
-            "methods with several members or passes, such as DeepEnsembleRegressor, or "
-            "HeteroscedasticRegressor with dropout and mc_passes."
+            "methods with several members or passes, such as DeepEnsembleRegressor or "
+            "HeteroscedasticRegressor with dropout and mc_passes, and from LaplaceRegressor."
         )
 
     def _row_names(self) -> tuple[str, ...]:

@@ -7,19 +7,23 @@ from calibrant.estimators.deep_ensemble import DeepEnsembleRegressor
 from calibrant.estimators.deep_gp import DeepGPRegressor
 from calibrant.estimators.ensemble_likelihood import EnsembleLikelihoodRegressor
 from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
+from calibrant.estimators.laplace import LaplaceRegressor
 from calibrant.estimators.mc_dropout import MCDropoutRegressor
 from calibrant.estimators.mc_dropout_likelihood import MCDropoutLikelihoodRegressor
 from calibrant.estimators.mmd import MMDRegressor
+from calibrant.estimators.quantile import QuantileNetworkRegressor
 
 __all__ = [
     "DeepEnsembleRegressor",
     "DeepGPRegressor",
     "EnsembleLikelihoodRegressor",
     "HeteroscedasticRegressor",
+    "LaplaceRegressor",
     "MCDropoutLikelihoodRegressor",
     "MCDropoutRegressor",
     "MMDRegressor",
     "NetworkRegressor",
+    "QuantileNetworkRegressor",
     "Windows",
     "load_model",
 ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -26,9 +27,9 @@ from calibrant.distributions import (
 )
 from calibrant.errors import ParameterError
 from calibrant.estimators._rows import scaled_rows
-from calibrant.estimators._saving import load_estimator, save_estimator
+from calibrant.estimators._saving import restore_estimator, save_estimator
 from calibrant.estimators._scaling import Scaler, Scaling, fit_scaler, fit_target_scaler
-from calibrant.estimators._splits import inner_split
+from calibrant.estimators._splits import Fold, inner_split
 from calibrant.estimators._table import TableEncoder, to_local
 from calibrant.estimators._validation import (
     Sample,
@@ -37,8 +38,12 @@ from calibrant.estimators._validation import (
     check_sample,
 )
 from calibrant.estimators._windows import Windows
+from calibrant.metrics import pit
 from calibrant.networks import GaussianHead, Head, MemberNetworks, build_network
+from calibrant.persistence import read_model
+from calibrant.recalibration import fit_pit_map
 from calibrant.training import (
+    MemberRows,
     Objective,
     Record,
     Rows,
@@ -50,7 +55,8 @@ from calibrant.training import (
 
 Inputs = NDArray[np.float64] | Windows
 
-_PREDICT_ROWS = 1 << 16  # steps of sequences count as rows
+_LEAST_HELD_OUT = 10  # fewer PIT values say less about the shape than the network does
+_PREDICT_ROWS = 1 << 16  # at a time: memory stays bounded; steps of sequences count as rows
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -76,6 +82,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     patience: int = 20
     validation_fraction: float = 0.2
     dropout: float = 0.0
+    periodic: float | None = None
     scaling: Scaling = "standard"
     bounds: tuple[float | None, float | None] | None = None
     missing: Literal["error", "impute"] = "error"
@@ -96,7 +103,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         target_name_: str | None
         n_held_out_: int
 
-    # Fitted numbers of a subclass that are saved beside these.
+    # Fitted numbers and arrays of a subclass that are saved beside these.
     _numbers: ClassVar[tuple[str, ...]] = ()
     # Whether the network takes (n, steps, d); otherwise all steps are one row of inputs.
     _reads_sequences: ClassVar[bool] = True
@@ -114,6 +121,8 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         score: Objective,
         *,
         together: bool = False,
+        name: str = "likelihood",
+        score_name: str = "NLL",
         pit: Objective | None = None,
     ) -> Stage:
         """Stage 1 with the budget that the parameters give."""
@@ -121,14 +130,20 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             number=1,
             loss=loss,
             score=score,
-            epochs=self.epochs,
+            epochs=self._setting("epochs"),
             batch_size=self._batch_size(len(train.y)),
             lr=self.lr,
             weight_decay=self.weight_decay,
             patience=self.patience,
             together=together,
+            name=name,
+            score_name=score_name,
             pit=pit,
         )
+
+    def _setting(self, name: str) -> Any:
+        """Value of a parameter, where a subclass may know a default of its own."""
+        return getattr(self, name)
 
     def _n_members(self) -> int:
         """Return how many networks train as one."""
@@ -152,6 +167,19 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
 
     def _learn_from_held_out(self, held_out: Sample) -> None:
         """Learn what comes on top of the trained network: a map, a noise level, or nothing."""
+
+    def _folds(self, sample: Sample, groups: NDArray[Any] | None, seed: int) -> list[Fold]:
+        """Return folds to cross-fit on, none where rows are held out instead."""
+        return []
+
+    def _learn_from_folds(self, sample: Sample, folds: list[Fold]) -> None:
+        """Learn the same from rows that are held out fold by fold."""
+
+    def _learn_map(self, held_out: Sample) -> None:
+        """Learn the monotone map of the distribution functions that makes them calibrated."""
+        if len(held_out.y) >= _LEAST_HELD_OUT:
+            dist = self._predict_matrix(held_out.x)
+            self.monotone_ = fit_pit_map(pit(dist, held_out.y), held_out.weight)
 
     # ---- fit --------------------------------------------------------------------------------
 
@@ -193,46 +221,73 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         sample = check_sample(self, X, y, sample_weight, reset=True)
         check_enough(sample.y[sample.weight > 0])
-        if validation_data is None:
+        labels = None if groups is None else to_local(groups)
+        self.monotone_ = None
+        if validation_data is not None:
+            valid = self._check_validation(validation_data)
+            self._train(sample.take(sample.weight > 0), valid, seed)
+            self.n_held_out_ = len(valid.y)
+        elif cv is None and (folds := self._folds(sample, labels, seed)):
+            self._train_folds(sample, folds, seed)
+            self.n_held_out_ = sum(len(held_out) for _, held_out in folds)
+        else:
             inner, held_out = inner_split(
                 sample.weight,
                 fraction=self.validation_fraction,
-                groups=None if groups is None else to_local(groups),
+                groups=labels,
                 cv=cv,
                 random_state=seed,
             )
-            train, valid = sample.take(inner), sample.take(held_out)
-        else:
-            train = sample.take(sample.weight > 0)
-            valid = self._check_validation(validation_data)
-        self._train(train, valid, seed)
-        self.n_held_out_ = len(valid.y)
+            self._train(sample.take(inner), sample.take(held_out), seed)
+            self.n_held_out_ = len(held_out)
         self.target_name_ = _name_of(y)
         return self
 
     def _train(self, train: Sample, valid: Sample, seed: int) -> None:
-        device = resolve_device(self.device)
+        """Train every member on the same rows and learn from those held out."""
+        rows, held_out = self._scaled([train, valid])
+        self._run_stages(rows, rows, held_out, seed)
+        self._learn_from_held_out(valid)
+
+    def _train_folds(self, sample: Sample, folds: list[Fold], seed: int) -> None:
+        """Train members on all folds but one, each with its own, and learn from all of them."""
+        (rows,) = self._scaled([sample])
+        each = self._n_members() // len(folds)
+        sides = [
+            MemberRows.of(
+                rows, [torch.as_tensor(fold[side]) for fold in folds for _ in range(each)]
+            )
+            for side in (0, 1)
+        ]
+        self._run_stages(rows, sides[0], sides[1].all(), seed)
+        self._learn_from_folds(sample, folds)
+
+    def _scaled(self, samples: Sequence[Sample]) -> list[Rows]:
+        """Rows of samples on the device, scaled by what the first of them shows."""
+        train = samples[0]
         x, weight = train.x, train.weight
         if isinstance(x, Windows):
             x, weight = x.seen_rows(weight)
         self.input_scaler_ = fit_scaler(x, weight, self.scaling)
         self.target_scaler_ = fit_target_scaler(train.y, train.weight, self.scaling)
+        device = resolve_device(self.device)
+        return scaled_rows(samples, self.input_scaler_, self.target_scaler_, device)
+
+    def _run_stages(
+        self, rows: Rows, train: Rows | MemberRows, validation: Rows, seed: int
+    ) -> None:
+        device = rows.y.device
         # Everything random follows the seed, and torch's global generator stays as it is.
         seeds = _member_seeds(seed, self._n_members())
         generators = [torch.Generator(device).manual_seed(each) for each in seeds]
         on_gpu = [device] if device.type == "cuda" else []
         history: list[Record] = []
         with torch.random.fork_rng(devices=on_gpu), open_progress(self.verbose) as progress:
-            network = self._build(train.x.shape[-1], seeds).to(device)
-            rows, held_out = scaled_rows(
-                [train, valid], self.input_scaler_, self.target_scaler_, device
-            )
+            network = self._build(len(self.input_scaler_.loc), seeds).to(device)
             self._initialise(network, rows)
             for stage in self._stages(rows, generators[0]):
-                history += run_stage(stage, network, rows, held_out, generators, progress)
+                history += run_stage(stage, network, train, validation, generators, progress)
         self.module_, self.history_ = network.eval(), history
-        self.monotone_ = None
-        self._learn_from_held_out(valid)
 
     def _build(self, n_inputs: int, seeds: Sequence[int]) -> MemberNetworks:
         """Networks before training, each initialised by its own seed."""
@@ -241,7 +296,13 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             torch.manual_seed(seed)
             networks.append(
                 build_network(
-                    self.network, n_inputs, self.hidden, head, self.dropout, self.n_steps_
+                    self.network,
+                    n_inputs,
+                    self.hidden,
+                    head,
+                    dropout=self.dropout,
+                    steps=self.n_steps_,
+                    periodic=self._setting("periodic") or 0.0,
                 )
             )
         return MemberNetworks(networks, sequences=self.n_steps_ is not None)
@@ -276,19 +337,30 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         return Clipped(dist, -np.inf if low is None else low, np.inf if high is None else high)
 
     @torch.no_grad()
-    def _raw_distribution(self, x: Inputs) -> Distribution:
-        """What the network says, in target units, before recalibration and bounds."""
-        device = next(self.module_.parameters()).device
-        dtype = torch.float32 if device.type == "mps" else torch.float64
-        module = copy.deepcopy(self.module_).to(dtype)
-        size = max(1, _PREDICT_ROWS // (self._n_answers() * (self.n_steps_ or 1)))
-        parts = []
-        for start in range(0, len(x), size):
-            chunk = self.input_scaler_.transform(np.asarray(x[start : start + size]))
-            rows = torch.as_tensor(chunk).to(device, dtype)
-            parts.append(self._answer(self._forward(module, rows)))
+    def _raw_distribution(self, x: Inputs, members: slice = slice(None)) -> Distribution:
+        """What these members say, in target units, before recalibration and bounds."""
+        network = self._for_prediction()
+        parts = [
+            self._answer(self._forward(network, inputs)[members])
+            for _, inputs in self._chunks(x, next(network.parameters()))
+        ]
         scaler = self.target_scaler_
         return concatenate(parts).affine(float(scaler.loc), float(scaler.scale))
+
+    def _for_prediction(self) -> MemberNetworks:
+        """Copy of the network in float64, or what its device has."""
+        device = next(self.module_.parameters()).device
+        return copy.deepcopy(self.module_).to(
+            torch.float32 if device.type == "mps" else torch.float64
+        )
+
+    def _chunks(self, x: Inputs, like: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
+        """Rows few enough for the memory, and their scaled inputs as tensors like `like`."""
+        size = max(1, _PREDICT_ROWS // (self._n_answers() * (self.n_steps_ or 1)))
+        for start in range(0, len(x), size):
+            rows = slice(start, start + size)
+            scaled = self.input_scaler_.transform(np.asarray(x[rows]))
+            yield rows, torch.as_tensor(scaled).to(like)
 
     def report(
         self,
@@ -343,15 +415,28 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         No code from the files is run. A model that was fitted with a module of the user's own
         needs an instance of it as `network`: weights are stored, classes are not.
         """
-        return load_estimator(cls, path, network=network)
+        return cls._from_folder(Path(path), *read_model(path), network=network)
+
+    @classmethod
+    def _from_folder(
+        cls,
+        path: Path,
+        manifest: dict[str, Any],
+        tensors: dict[str, NDArray[Any]],
+        *,
+        network: nn.Module | None = None,
+    ) -> Self:
+        return restore_estimator(cls, path, manifest, tensors, network=network)
 
     # ---- checks -----------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        if self.epochs < 1 or self.patience < 1:
+        if self._setting("epochs") < 1 or self.patience < 1:
             raise ParameterError(
                 f"epochs and patience must be at least 1, got {self.epochs} and {self.patience}."
             )
+        if (self.periodic or 0.0) < 0:
+            raise ParameterError(f"periodic must be at least 0, got {self.periodic}.")
         if self.batch_size != "auto" and not (
             isinstance(self.batch_size, int | np.integer) and self.batch_size >= 1
         ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from calibrant.distributions import MonotoneMap
 from calibrant.errors import CalibrantWarning, ModelFileError, ParameterError
 from calibrant.estimators._scaling import Scaler
 from calibrant.estimators._table import TableEncoder
-from calibrant.persistence import read_model, write_model
+from calibrant.persistence import check_class, write_model
 from calibrant.training import resolve_device
 
 if TYPE_CHECKING:
@@ -30,15 +30,15 @@ def save_estimator(
     model: NetworkRegressor, path: str | os.PathLike[str], *, overwrite: bool
 ) -> None:
     """Write a fitted estimator to a folder."""
-    parameters = dict(model.get_params(deep=False))
+    # As they were resolved: what a default stands for may change with the library.
+    parameters = {name: model._setting(name) for name in model.get_params(deep=False)}
     if isinstance(model.network, nn.Module):
         parameters["network"] = _OWN_MODULE
     if not isinstance(model.random_state, int | None):
         parameters["random_state"] = None  # a generator has moved on since the fit
     manifest = {
         "class": type(model).__name__,
-        "library_version": _library_version(),
-        "parameters": _to_json(parameters),
+        "parameters": parameters,
         "n_features": model.n_features_in_,
         "n_inputs": len(model.input_scaler_.loc),
         "n_steps": model.n_steps_,
@@ -46,7 +46,7 @@ def save_estimator(
         "target_name": model.target_name_,
         "n_held_out": model.n_held_out_,
         "encoder": None if model.encoder_ is None else model.encoder_.to_manifest(),
-        "history": _to_json(model.history_),
+        "history": model.history_,
     }
     tensors: dict[str, NDArray[Any]] = {
         f"network.{name}": value.cpu().numpy() for name, value in model.module_.by_name().items()
@@ -62,16 +62,17 @@ def save_estimator(
     write_model(path, manifest, tensors, overwrite=overwrite)
 
 
-def load_estimator(
-    cls: type[Model], path: str | os.PathLike[str], *, network: nn.Module | None
+def restore_estimator(
+    cls: type[Model],
+    path: Path,
+    manifest: dict[str, Any],
+    tensors: dict[str, NDArray[Any]],
+    *,
+    network: nn.Module | None,
 ) -> Model:
-    """Read a folder and rebuild the estimator of the given class."""
-    manifest, tensors = read_model(path)
-    if manifest.get("class") != cls.__name__:
-        raise ModelFileError(
-            f"{path} holds a {manifest.get('class')}, not a {cls.__name__}. "
-            "Load it with that class, or with calibrant.load_model."
-        )
+    """Rebuild the estimator of the given class from the content of its folder."""
+    check_class(path, manifest, cls)
+    _complete(manifest, tensors)
     parameters = manifest["parameters"]
     if parameters.get("network") == _OWN_MODULE:
         if network is None:
@@ -90,6 +91,13 @@ def load_estimator(
     return model
 
 
+def _complete(manifest: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
+    """Add what the first models did not know of."""
+    if manifest["class"] == "MMDRegressor" and "quality" not in manifest["parameters"]:
+        manifest["parameters"] |= {"quality": "fast", "head": "gaussian"} | manifest["parameters"]
+        tensors["contraction_"] = np.array(1.0)
+
+
 def _restore(
     model: NetworkRegressor, manifest: dict[str, Any], tensors: dict[str, NDArray[Any]]
 ) -> None:
@@ -106,7 +114,7 @@ def _restore(
     model.input_scaler_ = Scaler(tensors["input.loc"], tensors["input.scale"])
     model.target_scaler_ = Scaler(tensors["target.loc"], tensors["target.scale"])
     for name in model._numbers:
-        setattr(model, name, float(tensors[name]))
+        setattr(model, name, tensors[name].item() if tensors[name].ndim == 0 else tensors[name])
     model.monotone_ = None
     if "monotone.x" in tensors:
         model.monotone_ = MonotoneMap(tensors["monotone.x"], tensors["monotone.y"])
@@ -133,30 +141,6 @@ def _available(device: str) -> torch.device:
             stacklevel=2,
         )
         return torch.device("cpu")
-
-
-def _library_version() -> str:
-    try:
-        return version("calibrant")
-    except PackageNotFoundError:
-        return "unknown"
-
-
-def _to_json(value: Any) -> Any:
-    """Tuples as lists, NumPy numbers as numbers, and not-a-number as null."""
-    if isinstance(value, dict):
-        return {str(key): _to_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_to_json(item) for item in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return _to_json(value.tolist())
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    raise ParameterError(
-        f"The parameter value {value!r} can't be saved: a model folder holds JSON values only."
-    )
 
 
 def _from_json(value: Any) -> Any:

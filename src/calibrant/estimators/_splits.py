@@ -12,6 +12,8 @@ from sklearn.model_selection import GroupShuffleSplit
 from calibrant.errors import DataError, ParameterError
 from calibrant.recalibration._folds import Index, make_folds
 
+Fold = tuple[Index, Index]  # positions to train on, positions held out
+
 
 def inner_split(
     weights: NDArray[np.float64],
@@ -45,12 +47,28 @@ def inner_split(
     if cv is None and labels is None:
         train, held_out = _at_random(len(rows), fraction, random_state)
     else:
+        if cv is None and labels is not None and len(set(labels.tolist())) < 2:
+            raise DataError(
+                f"Can't hold out a group: all {len(rows)} rows belong to one. Give at least two "
+                "groups, or validation_data."
+            )
         splitter = _by_group(fraction, random_state) if cv is None else cv
         blank = np.zeros((len(rows), 1))  # splitters count rows, whatever is in them
         folds = make_folds(splitter, blank, None, labels, random_state=random_state)
         train, held_out = folds[-1]
     sides = rows[train], rows[held_out]
     return _checked(*(side[weights[side] > 0] for side in sides))
+
+
+def cross_folds(
+    weights: NDArray[np.float64], folds: int, groups: ArrayLike | None, random_state: int
+) -> list[Fold]:
+    """Positions (train, held out) of every fold; each row with weight is held out once."""
+    rows = np.flatnonzero(weights > 0)
+    labels = None if groups is None else np.asarray(groups)[rows]
+    blank = np.zeros((len(rows), 1))  # splitters count rows, whatever is in them
+    splits = make_folds(folds, blank, None, labels, random_state=random_state)
+    return [_checked(rows[train], rows[held_out]) for train, held_out in splits]
 
 
 def _is_own(cv: Any) -> bool:

@@ -12,9 +12,8 @@ from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
 from calibrant.estimators._base import NetworkRegressor
 from calibrant.estimators._moments import matched_moments
-from calibrant.estimators._objectives import mean_nll, pit_values
+from calibrant.estimators._objectives import check_beta, mean_nll, pit_values
 from calibrant.estimators.mc_dropout import PASS_SEED, check_passes
-from calibrant.losses import negative_log_likelihood
 from calibrant.networks import GaussianHead, Head, MemberNetworks, MixtureHead
 from calibrant.training import Rows, Stage
 
@@ -59,6 +58,9 @@ class HeteroscedasticRegressor(NetworkRegressor):
     dropout : float, default 0
         Share of the hidden units dropped in a training step; recurrent layers drop the same ones
         in all steps of a sequence. A module of your own brings its own.
+    periodic : float or None
+        Scale of the learned frequencies through which the "mlp" sees its inputs
+        (`calibrant.networks.PeriodicEmbedding`); None or 0 shows it the numbers alone.
     scaling : {"standard", "minmax"}
         How inputs and target are scaled, always on training rows alone.
     bounds : (low, high) or None
@@ -103,7 +105,9 @@ class HeteroscedasticRegressor(NetworkRegressor):
     mc_passes: int = 0
 
     def _make_head(self) -> Head:
-        return MixtureHead(self.components) if self.head == "mixture" else GaussianHead()
+        if self._setting("head") == "mixture":
+            return MixtureHead(self.components)
+        return GaussianHead()
 
     def _n_answers(self) -> int:
         return self.mc_passes or self._n_members()
@@ -124,12 +128,11 @@ class HeteroscedasticRegressor(NetworkRegressor):
         return [self._one_stage(train, self._likelihood, mean_nll, pit=pit_values)]
 
     def _likelihood(self, network: MemberNetworks, rows: Rows) -> Tensor:
-        loss = negative_log_likelihood(network(rows.x), rows.y, beta=self.beta)
-        return (rows.weight * loss).mean(dim=-1)
+        return mean_nll(network, rows, self.beta)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.head not in ("gaussian", "mixture"):
+        if self._setting("head") not in ("gaussian", "mixture"):
             raise ParameterError(f'head must be "gaussian" or "mixture", got {self.head!r}.')
         if self.components < 1:
             raise ParameterError(f"components must be at least 1, got {self.components}.")
@@ -137,5 +140,4 @@ class HeteroscedasticRegressor(NetworkRegressor):
             check_passes(self.mc_passes)
             if self.dropout == 0 and isinstance(self.network, str):
                 raise ParameterError("mc_passes need dropout > 0, got dropout=0.")
-        if not 0 <= self.beta <= 1:
-            raise ParameterError(f"beta must lie in [0, 1], got {self.beta}.")
+        check_beta(self.beta)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
+from calibrant.estimators._base import Inputs
+from calibrant.estimators._contraction import contraction
+from calibrant.estimators._moments import equal_mixture
 from calibrant.estimators._objectives import pit_values
-from calibrant.estimators._validation import Sample
+from calibrant.estimators._quality import PRESETS, Quality
+from calibrant.estimators._splits import Fold, cross_folds
+from calibrant.estimators._validation import Array, Sample
 from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
 from calibrant.kernels import (
     PUBLISHED_BANDWIDTHS,
@@ -30,7 +38,7 @@ from calibrant.networks import MemberNetworks
 from calibrant.recalibration import fit_pit_map
 from calibrant.training import Rows, Stage
 
-_LEAST_HELD_OUT = 10  # fewer PIT values say less about the shape than the network does
+_LEAST_ROWS = 50  # of a fold; with fewer a hold-out leaves more to train on
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -49,9 +57,19 @@ class MMDRegressor(HeteroscedasticRegressor):
 
     Parameters
     ----------
-    match : {"joint", "marginal", "distribution"}, default "joint"
-        What is compared: given the input (all steps of a window), over all rows (the paper), or
-        given the prediction.
+    quality : {"fast", "default", "best"}
+        How much work a model is worth; sets what below is left at None. "fast" is one Gaussian
+        network. "default" is one network with a mixture head that sees its inputs through
+        periodic embeddings and is trained by the kernel score for most of its time. "best" mixes
+        eight of them, cross-fitted in four folds, so that all rows teach the final map.
+    members : int or None
+        Networks a fold; their predictions are mixed.
+    cross_fit : int or None
+        Folds; every network is stopped on, and the map learned from, the fold that it never saw.
+        0 holds rows out once, as does a `cv` or `validation_data` of your own.
+    match : {"rows", "joint", "marginal", "distribution"} or None
+        Which pairs of rows are compared: each row with itself alone, which is the kernel score
+        of `anchor`; pairs given the input; all pairs (the paper); or pairs given the prediction.
         The marginal objective can't tell a collapsed mean with an inflated spread from the truth.
     statistic : {"u", "v"}, default "u"
         Without or with the terms i = j; with them the predictive variance is penalised.
@@ -73,6 +91,8 @@ class MMDRegressor(HeteroscedasticRegressor):
         Return to the epoch of stage 2 with the best held-out CRPS, its start included.
     matching_epochs, matching_batch_size, matching_lr, matching_patience
         Budget of stage 2, as `epochs`, `batch_size`, `lr` and `patience` are of stage 1.
+    average : float or None
+        Epochs over which the weights of stage 2 are averaged; 0 takes them as they are.
     recalibrate : bool, default True
         Learn the final monotone map from the held-out rows.
 
@@ -92,7 +112,12 @@ class MMDRegressor(HeteroscedasticRegressor):
     (300, 3)
     """
 
-    match: Match = "joint"
+    quality: Quality = "default"
+    head: Literal["gaussian", "mixture"] | None = None  # type: ignore[assignment]
+    epochs: int | None = None  # type: ignore[assignment]
+    members: int | None = None
+    cross_fit: int | None = None
+    match: Match | Literal["rows"] | None = None
     statistic: Statistic = "u"
     expectation: Expectation = "closed"
     bandwidths: Sequence[float] | Literal["adaptive", "published"] = "adaptive"
@@ -101,11 +126,17 @@ class MMDRegressor(HeteroscedasticRegressor):
     anchor_kernel: Literal["energy", "gaussian"] = "energy"
     updates: Literal["all", "head"] = "all"
     rollback: bool = True
-    matching_epochs: int = 50
+    matching_epochs: int | None = None
     matching_batch_size: int | Literal["auto"] = "auto"
-    matching_lr: float = 3e-4
-    matching_patience: int = 10
+    matching_lr: float | None = None
+    matching_patience: int | None = None
+    average: float | None = None
     recalibrate: bool = True
+
+    if TYPE_CHECKING:
+        contraction_: float
+
+    _numbers = ("contraction_",)
 
     @classmethod
     def as_published(cls, **changes: Any) -> Self:
@@ -128,6 +159,7 @@ class MMDRegressor(HeteroscedasticRegressor):
         leave a signal below the noise of a batch, and the marginal does not fix the mean.
         """
         published: dict[str, Any] = {
+            "quality": "fast",
             "scaling": "minmax",
             "lr": 1e-4,
             "weight_decay": 1e-3,
@@ -146,26 +178,27 @@ class MMDRegressor(HeteroscedasticRegressor):
             "matching_batch_size": 1024,
             "matching_lr": 1e-4,
             "matching_patience": 200,
+            "average": 0.0,
             "recalibrate": False,
         }
         return cls(**(published | changes))
 
     def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
         kernel = GaussianKernel(self._bandwidths(train.y))
-        matching = DistributionMatchingLoss(
-            match=self.match,
-            statistic=self.statistic,
-            expectation=self.expectation,
-            kernel=kernel,
-            condition_bandwidth=self._condition_bandwidth(train),
-        )
+        matching = self._matching(kernel, train)
         anchor_kernel: Kernel = EnergyKernel() if self.anchor_kernel == "energy" else kernel
 
         def loss(network: MemberNetworks, rows: Rows) -> Tensor:
-            dist = network(rows.x)
-            value: Tensor = matching(dist, rows.y, rows.flat, rows.weight, generator)
+            outputs = network.outputs(rows.x)
+            value = torch.zeros((), device=outputs.device)
+            if matching is not None:
+                matched, some = self._matched(outputs, rows)
+                dist = network.head.torch_distribution(matched)
+                value = matching(dist, some.y, some.flat, some.weight, generator)
             if self.anchor > 0:
-                score = kernel_score(dist, rows.y, anchor_kernel)
+                score = kernel_score(
+                    network.head.torch_distribution(outputs), rows.y, anchor_kernel
+                )
                 value = value + self.anchor * (rows.weight * score).mean(dim=-1)
             return value
 
@@ -174,17 +207,43 @@ class MMDRegressor(HeteroscedasticRegressor):
             number=2,
             loss=loss,
             score=_mean_crps,
-            epochs=self.matching_epochs,
+            epochs=self._setting("matching_epochs"),
             batch_size=self._batch_size(len(train.y)) if size == "auto" else size,
-            lr=self.matching_lr,
+            lr=self._setting("matching_lr"),
             weight_decay=self.weight_decay,
-            patience=self.matching_patience,
+            patience=self._setting("matching_patience"),
+            average=self._setting("average"),
             updates=self.updates,
             keep_best=self.rollback,
+            name="matching",
             score_name="CRPS",
             pit=pit_values,
         )
         return [*super()._stages(train, generator), stage2]
+
+    def _matching(self, kernel: Kernel, train: Rows) -> DistributionMatchingLoss | None:
+        match = self._setting("match")
+        if match == "rows":
+            return None  # the anchor is all there is
+        return DistributionMatchingLoss(
+            match=match,
+            statistic=self.statistic,
+            expectation=self.expectation,
+            kernel=kernel,
+            condition_bandwidth=self._condition_bandwidth(train),
+        )
+
+    def _matched(self, outputs: Tensor, rows: Rows) -> tuple[Tensor, Rows]:
+        """Outputs and rows of a batch to match pairwise.
+
+        Two rows of a mixture are K^2 pairs of normals; a K-th of the rows, which are in random
+        order, makes as many pairs as all rows of a single normal would.
+        """
+        if self._setting("head") != "mixture":
+            return outputs, rows
+        kept = slice(None, max(2, rows.n_rows // self.components))
+        some = Rows(*(part[:, kept] for part in (rows.x, rows.y, rows.weight)))
+        return outputs[:, kept], some
 
     def _bandwidths(self, y: Tensor) -> Sequence[float]:
         if self.bandwidths == "adaptive":
@@ -199,22 +258,89 @@ class MMDRegressor(HeteroscedasticRegressor):
         return self.bandwidths
 
     def _condition_bandwidth(self, train: Rows) -> float | None:
-        if self.match == "joint" and self.condition_bandwidth is None:
+        if self._setting("match") == "joint" and self.condition_bandwidth is None:
             return 0.1 * median_squared_distance(train.take(median_rows(len(train.y))).flat)
         return self.condition_bandwidth
 
+    def at_most(self, epochs: int) -> Self:
+        """Limit the passes over the rows in both stages, and return self."""
+        for name in ("epochs", "matching_epochs"):
+            setattr(self, name, min(epochs, self._setting(name)))
+        return self
+
+    def _setting(self, name: str) -> Any:
+        value = getattr(self, name)
+        return PRESETS[self.quality].get(name) if value is None else value
+
+    def _n_members(self) -> int:
+        members: int = self._setting("members") * max(1, self._setting("cross_fit"))
+        return members
+
+    def _answer(self, outputs: Tensor) -> Distribution:
+        if self.mc_passes or len(outputs) == 1:
+            return super()._answer(outputs)
+        return equal_mixture(self._make_head(), outputs)
+
+    def _raw_distribution(self, x: Inputs, members: slice = slice(None)) -> Distribution:
+        dist = super()._raw_distribution(x, members)
+        if members != slice(None) or self.contraction_ == 1:
+            return dist
+        return dist.affine((1.0 - self.contraction_) * dist.mean, self.contraction_)
+
     def _learn_from_held_out(self, held_out: Sample) -> None:
-        if self.recalibrate and len(held_out.y) >= _LEAST_HELD_OUT:
-            dist = self._predict_matrix(held_out.x)
-            self.monotone_ = fit_pit_map(pit(dist, held_out.y), held_out.weight)
+        self.contraction_ = 1.0
+        if self.recalibrate:
+            self._learn_map(held_out)
+
+    def _folds(self, sample: Sample, groups: NDArray[Any] | None, seed: int) -> list[Fold]:
+        count, rows = self._setting("cross_fit"), int((sample.weight > 0).sum())
+        if not count or rows < _LEAST_ROWS * count:
+            return []
+        return cross_folds(sample.weight, count, groups, seed)
+
+    def _learn_from_folds(self, sample: Sample, folds: list[Fold]) -> None:
+        """Map and contraction from networks that never saw the rows they are judged on."""
+        each = self._setting("members")
+        values, pooled, alone = [], [], []
+        for first, (_, held_out) in zip(range(0, self._n_members(), each), folds, strict=True):
+            x, y = sample.x[held_out], sample.y[held_out]
+            dist = self._raw_distribution(x, slice(first, first + each))
+            values.append(pit(dist, y))
+            pooled.append(_distance(dist, y))
+            for member in range(first, first + each):
+                alone.append(_distance(self._raw_distribution(x, slice(member, member + 1)), y))
+        self.contraction_ = contraction(
+            float(np.concatenate(alone).mean()),
+            float(np.concatenate(pooled).mean()),
+            each,
+            self._n_members(),
+        )
+        if self.recalibrate:
+            weight = np.concatenate([sample.weight[held_out] for _, held_out in folds])
+            self.monotone_ = fit_pit_map(np.concatenate(values), weight)
 
     def _check_parameters(self) -> None:
+        if self.quality not in PRESETS:
+            raise ParameterError(
+                f"quality must be one of {', '.join(PRESETS)}, got {self.quality!r}."
+            )
         super()._check_parameters()
-        if self.matching_epochs < 1 or self.matching_patience < 1 or not self.matching_lr > 0:
+        epochs, patience, lr = (
+            self._setting(f"matching_{name}") for name in ("epochs", "patience", "lr")
+        )
+        if epochs < 1 or patience < 1 or not lr > 0:
             raise ParameterError(
                 "matching_epochs and matching_patience must be at least 1 and matching_lr > 0, got "
-                f"{self.matching_epochs}, {self.matching_patience} and {self.matching_lr}."
+                f"{epochs}, {patience} and {lr}."
             )
+        members, folds = self._setting("members"), self._setting("cross_fit")
+        if members < 1 or folds < 0 or folds == 1:
+            raise ParameterError(
+                "members must be at least 1 and cross_fit 0 or a number of folds from 2, got "
+                f"{members} and {folds}."
+            )
+        if self._setting("match") == "rows" and self.anchor == 0:
+            raise ParameterError('match="rows" is the kernel score alone: anchor must be above 0.')
         if self.anchor < 0:
             raise ParameterError(f"anchor must be >= 0, got {self.anchor}.")
         if self.anchor_kernel not in ("energy", "gaussian"):
@@ -227,3 +353,9 @@ class MMDRegressor(HeteroscedasticRegressor):
 
 def _mean_crps(network: MemberNetworks, rows: Rows) -> Tensor:
     return (rows.weight * crps(network(rows.x), rows.y)).mean(dim=-1)
+
+
+def _distance(dist: Distribution, y: Array) -> Array:
+    """How far outcomes lie from the mean, in units of the predicted spread, (n,)."""
+    distance: Array = np.abs(y - dist.mean) / dist.stddev
+    return distance

@@ -9,6 +9,10 @@ from torch import Tensor
 
 from calibrant.errors import ParameterError
 
+# Logarithm of what counts as nothing: below float32's smallest normal number arithmetic is many
+# times slower.
+_NOTHING = -80.0
+
 
 class GaussianKernel:
     """``k(a, b) = sum_h exp(-(a - b)^2 / (2 h))``.
@@ -32,26 +36,25 @@ class GaussianKernel:
         total = torch.zeros_like(squared)
         for h in self.bandwidths:
             wide = h + variance
-            total = total + torch.sqrt(h / wide) * torch.exp(-0.5 * squared / wide)
+            exponent = ((-0.5 / wide) * squared).clamp_min(_NOTHING)
+            total = total + torch.sqrt(h / wide) * torch.exp(exponent)
         return total
 
     def slopes(self, distance: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """``sum_h r e - 1`` with ``r = sqrt(h / (h + v))``, ``e = exp(-d^2 r^2 / (2 h))``.
+        """``sum_h e`` with ``q = 1 / (h + v)``, ``e = sqrt(h q) exp(-d^2 q / 2)``.
 
-        The derivatives are ``-r^3 e d / h`` and ``r^3 e (d^2 r^2 / h - 1) / (2 h)``.
+        The derivatives are ``-d sum_h q e`` and ``sum_h q e (d^2 q - 1) / 2``.
         """
         squared = distance * distance
-        value = torch.zeros_like(squared + variance)
-        by_distance, by_variance = torch.zeros_like(value), torch.zeros_like(value)
+        value, steep, curved = (torch.zeros_like(squared) for _ in range(3))
         for h in self.bandwidths:
-            ratio = variance / h
-            r = torch.rsqrt(1.0 + ratio)
-            r2 = r * r
-            exponent = squared * r2 / h
-            less_one = torch.expm1(-0.5 * exponent)
-            # r e - 1, of two small terms instead of a difference of two large ones
-            value += r * less_one - ratio * r2 / (1.0 + r)
-            density = (less_one + 1.0) * r * r2 / h
-            by_distance -= density
-            by_variance += density * (exponent - 1.0)
-        return value, by_distance * distance, 0.5 * by_variance
+            # q and its root are as small as `variance`, which broadcasts: one number a row
+            # where the other side are points.
+            q = 1.0 / (h + variance)
+            exponent = squared * q
+            e = (-0.5 * exponent).clamp_min_(_NOTHING).exp_().mul_(torch.sqrt(h * q))
+            value += e
+            e *= q
+            steep += e
+            curved.addcmul_(e, exponent)
+        return value, -steep * distance, 0.5 * (curved - steep)

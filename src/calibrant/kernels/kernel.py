@@ -23,9 +23,5 @@ class Kernel(Protocol):
         ...
 
     def slopes(self, distance: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Expectation but for a constant, and its derivatives by distance and by variance.
-
-        The constant, k(0), drops out of every comparison of two distributions; without it the
-        value of a wide kernel keeps its digits in float32.
-        """
+        """Expectation and its derivatives by distance and by variance."""
         ...

@@ -20,6 +20,11 @@ class Condition(NamedTuple):
     z: Tensor  # (..., n, d)
     bandwidth: float
 
+    def of_batches(self, shape: torch.Size, dtype: torch.dtype) -> Condition:
+        """Rows for batches of `shape` (..., n) that stand in one row, (B, n, d)."""
+        z = self.z.to(dtype).expand(*shape, -1)
+        return Condition(z.reshape(-1, *z.shape[-2:]), self.bandwidth)
+
 
 def condition_of(
     match: Match, prediction: Prediction, x: Tensor | None, bandwidth: float | None

@@ -47,8 +47,14 @@ def without_diagonal(
     value: Tensor, prediction: Prediction, y: Tensor, kernel: Kernel, counts: Tensor
 ) -> Tensor:
     """U-statistic of a V-statistic: take out the terms i = j, which are kernel scores."""
-    total, squares = counts.sum(dim=-1) ** 2, counts.square().sum(dim=-1)
-    diagonal = (counts.square() * score_rows(prediction, y, kernel)).sum(dim=-1)
-    pairs = total - squares
-    some = pairs > 1e-12 * total  # a batch of one row has no pairs: its U-statistic is 0
-    return torch.where(some, (total * value - diagonal) / torch.where(some, pairs, total), 0.0)
+    share = counts / counts.sum(dim=-1, keepdim=True)
+    scores = score_rows(prediction, y, kernel)
+    return over_pairs(value - (share.square() * scores).sum(dim=-1), counts)
+
+
+def over_pairs(value: Tensor, counts: Tensor) -> Tensor:
+    """U-statistic of a sum over i != j whose masses add up to 1 over the rows."""
+    share = counts / counts.sum(dim=-1, keepdim=True)
+    pairs = 1.0 - share.square().sum(dim=-1)
+    some = pairs > 1e-12  # a batch of one row has no pairs: its U-statistic is 0
+    return torch.where(some, value / torch.where(some, pairs, 1.0), 0.0)

@@ -16,8 +16,8 @@ from calibrant.kernels import (
     GaussianKernel,
     Kernel,
 )
-from calibrant.losses._condition import Condition, Match, condition_of
-from calibrant.losses._difference import Difference, without_diagonal
+from calibrant.losses._condition import Match, condition_of
+from calibrant.losses._difference import Difference, over_pairs, without_diagonal
 from calibrant.losses._features import random_features_v
 from calibrant.losses._fused import fused_v
 from calibrant.losses._linear import linear_v
@@ -139,13 +139,21 @@ class DistributionMatchingLoss(nn.Module):
         shape = prediction.means.shape[:-1]
         counts = torch.ones_like(y) if sample_weight is None else sample_weight
         y, counts = y.to(dtype).expand(shape), counts.double().expand(shape)
+        all_pairs = self.statistic == "v"
         if method == "pairwise":
-            all_pairs = self.statistic == "v"
             return pairwise(prediction, y, self.kernel, counts, condition, diagonal=all_pairs)
-        value = self._v_statistic(method, prediction, y, counts, condition).view(shape[:-1])
-        if self.statistic == "v":
-            return value
-        return without_diagonal(value, prediction, y, self.kernel, counts)
+        difference = Difference.of(prediction, y, counts.to(dtype))
+        condition = None if condition is None else condition.of_batches(shape, dtype)
+        if method == "fused":
+            value = fused_v(difference, self.kernel, condition, diagonal=all_pairs)
+            value = value.view(shape[:-1])
+            return value if all_pairs else over_pairs(value, counts)
+        if condition is None:
+            value = linear_v(difference, self.kernel)
+        else:
+            value = random_features_v(difference, self.kernel, condition, self.features)
+        value = value.view(shape[:-1])
+        return value if all_pairs else without_diagonal(value, prediction, y, self.kernel, counts)
 
     def _choose(self, y: Tensor) -> Method:
         """Fastest exact method for the question asked."""
@@ -158,25 +166,6 @@ class DistributionMatchingLoss(nn.Module):
             isinstance(self.kernel, EnergyKernel) and points
         )
         return "linear" if self.match == "marginal" and exact else "fused"
-
-    def _v_statistic(
-        self,
-        method: Method,
-        prediction: Prediction,
-        y: Tensor,
-        counts: Tensor,
-        condition: Condition | None,
-    ) -> Tensor:
-        """Mean over all pairs, with i = j, of batches that stand in one row, (B,)."""
-        difference = Difference.of(prediction, y, counts.to(y.dtype))
-        if condition is not None:
-            flat = condition.z.expand(*y.shape, -1).reshape(*difference.y.shape, -1)
-            condition = condition._replace(z=flat.to(y.dtype))
-        if method == "fused":
-            return fused_v(difference, self.kernel, condition)
-        if condition is None:
-            return linear_v(difference, self.kernel)
-        return random_features_v(difference, self.kernel, condition, self.features)
 
 
 def _check(name: str, value: str, choices: tuple[str, ...]) -> None:

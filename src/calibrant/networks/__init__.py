@@ -1,9 +1,11 @@
 """Networks and the heads that turn their outputs into distributions."""
 
 from calibrant.networks.distribution_network import DistributionNetwork, build_network
+from calibrant.networks.embeddings import PeriodicEmbedding
 from calibrant.networks.heads import GaussianHead, Head, MixtureHead, PointHead, to_numpy
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
+from calibrant.networks.quantiles import LogisticLines, QuantileHead
 from calibrant.networks.recurrent import Recurrent
 
 __all__ = [
@@ -11,9 +13,12 @@ __all__ = [
     "DistributionNetwork",
     "GaussianHead",
     "Head",
+    "LogisticLines",
     "MemberNetworks",
     "MixtureHead",
+    "PeriodicEmbedding",
     "PointHead",
+    "QuantileHead",
     "Recurrent",
     "build_network",
     "to_numpy",

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from calibrant.errors import ParameterError
+from calibrant.networks.embeddings import PeriodicEmbedding
 from calibrant.networks.heads import Head
 from calibrant.networks.mlp import MLP
 from calibrant.networks.recurrent import Cell, Recurrent
@@ -44,8 +45,10 @@ def build_network(
     n_features: int,
     hidden: Sequence[int] | None,
     head: Head,
+    *,
     dropout: float = 0.0,
     steps: int | None = None,
+    periodic: float = 0.0,
 ) -> DistributionNetwork:
     """Build the body that a user asked for and put a head on it.
 
@@ -61,6 +64,8 @@ def build_network(
     steps : int or None
         Length of the sequences that are read; None where a row is a vector. The "mlp" reads
         all steps of a sequence at once.
+    periodic : float
+        Above 0 the "mlp" sees its inputs through a `PeriodicEmbedding` of this scale.
     """
     if isinstance(network, nn.Module):
         body = copy.deepcopy(network).float()
@@ -74,8 +79,9 @@ def build_network(
     if not widths or any(width < 1 for width in widths):
         raise ParameterError(f"hidden must list the widths of at least one layer, got {hidden!r}.")
     if network == "mlp":
-        mlp = MLP(n_features * (steps or 1), widths, dropout)
-        return DistributionNetwork(mlp, widths[-1], head)
+        return DistributionNetwork(
+            _mlp(n_features * (steps or 1), widths, dropout, periodic), widths[-1], head
+        )
     if steps is None:
         raise ParameterError(
             f'network="{network}" reads sequences, but X is a table of {n_features} columns: pass '
@@ -83,6 +89,13 @@ def build_network(
         )
     recurrent = Recurrent(cast(Cell, network), n_features, widths, dropout)
     return DistributionNetwork(recurrent, widths[-1], head)
+
+
+def _mlp(n_features: int, widths: Sequence[int], dropout: float, periodic: float) -> nn.Module:
+    if periodic == 0:
+        return MLP(n_features, widths, dropout)
+    embedding = PeriodicEmbedding(n_features, periodic)
+    return nn.Sequential(nn.Flatten(), embedding, MLP(embedding.n_outputs, widths, dropout))
 
 
 _HIDDEN = {"mlp": (256, 256), "lstm": (128, 64), "gru": (128, 64)}  # those of the paper

@@ -1,5 +1,6 @@
 """Figures of a forecast with matplotlib: ``ax`` in, ``ax`` out, nothing shown or saved."""
 
+from calibrant.plots._coverage_over_time import coverage_over_time
 from calibrant.plots._depth import depth_study
 from calibrant.plots._displays import (
     IntervalDisplay,
@@ -22,6 +23,7 @@ __all__ = [
     "ReliabilityDisplay",
     "SharpnessDisplay",
     "ablation",
+    "coverage_over_time",
     "depth_study",
     "fan_chart",
     "group_coverage",

@@ -1,5 +1,6 @@
 """Recalibration: distributions in, distributions out."""
 
+from calibrant.recalibration._wrapped import Recalibrator
 from calibrant.recalibration.adaptive import AdaptiveRecalibrator
 from calibrant.recalibration.conformal import ConformalRecalibrator
 from calibrant.recalibration.isotonic import IsotonicRecalibrator
@@ -9,5 +10,6 @@ __all__ = [
     "AdaptiveRecalibrator",
     "ConformalRecalibrator",
     "IsotonicRecalibrator",
+    "Recalibrator",
     "fit_pit_map",
 ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +19,7 @@ from calibrant.distributions import (
     Recalibrated,
 )
 from calibrant.errors import DataError
+from calibrant.persistence import read_model
 from calibrant.recalibration._models import (
     Array,
     Prediction,
@@ -26,6 +29,7 @@ from calibrant.recalibration._models import (
     predicted,
     take,
 )
+from calibrant.recalibration._saving import restore_recalibrator, save_recalibrator
 
 _LEAST_ROWS = 2
 
@@ -151,12 +155,51 @@ class Recalibrator(DistributionPredictor, RegressorMixin, BaseEstimator):
         return Recalibrated(self._base(prediction), self.monotone_)
 
     def _predicted(self, X: Any) -> Prediction:
+        self._check_fitted()
+        return predicted(self.model_, X)
+
+    def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
             raise errors.NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet. Call "
                 "fit(model, X_cal, y_cal) or cross_fit(model, X, y) first."
             )
-        return predicted(self.model_, X)
+
+    # ---- save and load ----------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the recalibrator and its model to a folder: safetensors and JSON, no pickle.
+
+        The model must be one of calibrant's own. The folder appears whole or not at all.
+        ``overwrite=True`` replaces an older one.
+        """
+        self._check_fitted()
+        save_recalibrator(self, path, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **options: Any) -> Self:
+        """Load what `save` wrote; predictions are the same to the last bit.
+
+        Parameters
+        ----------
+        **options
+            For the ``load`` of the wrapped model, such as ``network=``.
+        """
+        return cls._from_folder(Path(path), *read_model(path), **options)
+
+    @classmethod
+    def _from_folder(
+        cls, path: Path, manifest: dict[str, Any], tensors: dict[str, Array], **options: Any
+    ) -> Self:
+        return restore_recalibrator(cls, path, manifest, tensors, **options)
+
+    def _to_tensors(self) -> dict[str, Array]:
+        """Fitted numbers by name; a subclass adds its own."""
+        return {"monotone.x": self.monotone_.x[1:-1], "monotone.y": self.monotone_.y[1:-1]}
+
+    def _from_tensors(self, tensors: dict[str, Array]) -> None:
+        """Take back what `_to_tensors` gave."""
+        self.monotone_ = MonotoneMap(tensors["monotone.x"], tensors["monotone.y"])
 
 
 def _check_enough(n_rows: int) -> None:

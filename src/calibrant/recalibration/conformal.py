@@ -127,6 +127,15 @@ class ConformalRecalibrator(Recalibrator):
             )
         return free.mean, scale
 
+    def _to_tensors(self) -> dict[str, Array]:
+        own = {"spread": np.array(self.spread_), "scores": self.scores_}
+        return super()._to_tensors() | own
+
+    def _from_tensors(self, tensors: dict[str, Array]) -> None:
+        super()._from_tensors(tensors)
+        self.spread_ = Spread(*tensors["spread"].tolist())
+        self.scores_ = tensors["scores"]
+
     # ---- the guarantee ----------------------------------------------------------------------
 
     def _check_cross_fit(self) -> None:

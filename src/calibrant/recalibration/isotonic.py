@@ -70,6 +70,14 @@ class IsotonicRecalibrator(Recalibrator):
         assert self.spread_ is not None
         return self.spread_.normal(prediction, np.ones(len(prediction)))
 
+    def _to_tensors(self) -> dict[str, Array]:
+        spread = {} if self.spread_ is None else {"spread": np.array(self.spread_)}
+        return super()._to_tensors() | spread
+
+    def _from_tensors(self, tensors: dict[str, Array]) -> None:
+        super()._from_tensors(tensors)
+        self.spread_ = Spread(*tensors["spread"].tolist()) if "spread" in tensors else None
+
 
 def isotonic_map(pit: Array, weight: Array) -> MonotoneMap:
     """Return the map of `IsotonicRecalibrator` for PIT values and weights > 0, (n,) each."""

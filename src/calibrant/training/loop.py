@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 
 import torch
@@ -15,11 +16,12 @@ from torch import Tensor
 from torch.optim import Adam, Optimizer
 
 from calibrant.networks import MemberNetworks
+from calibrant.training.averaging import WeightAverage
 from calibrant.training.best import BestWeights
 from calibrant.training.devices import threads_for
 from calibrant.training.history import Record
 from calibrant.training.progress import Progress
-from calibrant.training.rows import Rows
+from calibrant.training.rows import MemberRows, Rows
 from calibrant.training.stage import Objective, Stage
 
 _CLIP = 10.0  # largest norm of a member's gradient; it binds only when a likelihood explodes
@@ -28,7 +30,7 @@ _CLIP = 10.0  # largest norm of a member's gradient; it binds only when a likeli
 def run_stage(
     stage: Stage,
     network: MemberNetworks,
-    train: Rows,
+    train: Rows | MemberRows,
     validation: Rows,
     generators: Sequence[torch.Generator],
     progress: Progress,
@@ -40,6 +42,8 @@ def run_stage(
 
     Parameters
     ----------
+    train : rows for all members, or for each member its own
+    validation : rows (n,) for all members, or (M, n) for each its own
     generators : one a member, for the order of its batches
 
     Returns
@@ -57,14 +61,17 @@ def run_stage(
     records = [_record(stage, 0, None, first)]
     orders = generators[:1] if stage.together else generators
     pit = None if stage.pit is None else partial(validation_pit, stage.pit, network, validation)
+    steps = math.ceil(train.n_rows / stage.batch_size)
+    average = WeightAverage(network, stage.average * steps) if stage.average else None
     progress.start(stage)
     with threads_for(stage.batch_size * train.steps):
         for epoch in range(1, stage.epochs + 1):
-            loss = run_epoch(stage, network, train, orders, optimiser)
-            score = validation_score(stage, network, validation)
-            records.append(_record(stage, epoch, loss, score))
-            going_on = best.update(score, epoch)
-            progress.advance(stage, records[-1], float(best.score.mean()), pit)
+            loss = run_epoch(stage, network, train, orders, optimiser, average)
+            with average.in_place() if average else nullcontext():
+                score = validation_score(stage, network, validation)
+                records.append(_record(stage, epoch, loss, score))
+                going_on = best.update(score, epoch)
+                progress.advance(stage, records[-1], float(best.score.mean()), pit)
             if not going_on:
                 break
     progress.finish(stage)
@@ -80,16 +87,18 @@ def run_stage(
 def run_epoch(
     stage: Stage,
     network: MemberNetworks,
-    train: Rows,
+    train: Rows | MemberRows,
     orders: Sequence[torch.Generator],
     optimiser: Optimizer,
+    average: WeightAverage | None = None,
 ) -> float:
     """Pass once over the training rows; returns the mean loss."""
     network.train()
-    losses = [
-        train_step(stage, network, train.take(index), optimiser)
-        for index in batches(len(train.y), stage.batch_size, orders)
-    ]
+    losses = []
+    for index in batches(train.n_rows, stage.batch_size, orders):
+        losses.append(train_step(stage, network, train.take(index), optimiser))
+        if average:
+            average.update()
     return float(torch.stack(losses).mean())
 
 
@@ -122,23 +131,22 @@ def batches(n_rows: int, batch_size: int, orders: Sequence[torch.Generator]) -> 
     yield from order.chunk(max(1, math.ceil(n_rows / batch_size)), dim=1)
 
 
+@torch.no_grad()
 def validation_score(stage: Stage, network: MemberNetworks, rows: Rows) -> Tensor:
     """Scores of the validation rows as each member predicts them now, on the CPU."""
-    shares = [len(part.y) / len(rows.y) for part in rows.parts()]
-    scores = evaluated(stage.score, network, rows)
-    return torch.stack([share * score for share, score in zip(shares, scores, strict=True)]).sum(0)
-
-
-def validation_pit(what: Objective, network: MemberNetworks, rows: Rows) -> Tensor:
-    """PIT values of the validation rows as each member predicts them now, on the CPU."""
-    return torch.cat(evaluated(what, network, rows), dim=-1)
+    network.eval()
+    scores = [
+        stage.score(network, part).double().cpu() * (part.n_rows / rows.n_rows)
+        for part in rows.parts()
+    ]
+    return torch.stack(scores).sum(dim=0)
 
 
 @torch.no_grad()
-def evaluated(what: Objective, network: MemberNetworks, rows: Rows) -> list[Tensor]:
-    """An objective of every part of the rows, on the CPU."""
+def validation_pit(pit: Objective, network: MemberNetworks, rows: Rows) -> Tensor:
+    """PIT values of the validation rows as each member predicts them now, on the CPU."""
     network.eval()
-    return [what(network, part).double().cpu() for part in rows.parts()]
+    return torch.cat([pit(network, part).double().cpu() for part in rows.parts()], dim=-1)
 
 
 def _record(stage: Stage, epoch: int, loss: float | None, score: Tensor) -> Record:

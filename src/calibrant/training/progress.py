@@ -105,9 +105,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
     def start(self, stage: Stage) -> None:
         """Add a bar for the stage."""
-        what = {1: "Stage 1, likelihood", 2: "Stage 2, matching"}.get(
-            stage.number, f"Stage {stage.number}"
-        )
+        what = f"Stage {stage.number}, {stage.name}"
         self._tasks[stage.number] = int(self._bars.add_task(what, total=stage.epochs, note="left"))
 
     def advance(self, stage: Stage, record: Record, best: float, pit: Pit | None) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 _STEPS_AT_ONCE = 1 << 16  # steps of windows that are scored together: bounds memory
@@ -65,6 +66,11 @@ class Rows(NamedTuple):
         """Return the rows of an index tensor, (b,) or (M, b), or of a slice."""
         return Rows(self.inputs[index], self.y[index], self.weight[index])
 
+    @property
+    def n_rows(self) -> int:
+        """Rows that a member passes over in an epoch."""
+        return self.y.shape[-1]
+
     def parts(self) -> Iterator[Rows]:
         """All rows, in order: a table whole, windows in parts of bounded memory."""
         if isinstance(self.inputs, Tensor):
@@ -78,3 +84,51 @@ class Rows(NamedTuple):
         """Weighted mean and spread of the scaled targets; a spread of 0 counts as 1."""
         mean = float((self.weight * self.y).mean())
         return mean, float((self.weight * (self.y - mean) ** 2).mean().sqrt()) or 1.0
+
+
+class MemberRows(NamedTuple):
+    """Rows of which every member sees a part of its own, such as all folds but one.
+
+    Parts of unequal size are filled up with rows of weight 0.
+    """
+
+    rows: Rows
+    positions: Tensor  # (M, n)
+    weight: Tensor  # (M, n), of mean 1 over the true rows of a member, 0 where filled up
+
+    @classmethod
+    def of(cls, rows: Rows, parts: Sequence[Tensor]) -> MemberRows:
+        """Give member m the rows ``parts[m]``."""
+        longest = max(len(part) for part in parts)
+        index = torch.stack([_filled(part, longest) for part in parts])
+        there = torch.stack([torch.arange(longest, device=p.device) < len(p) for p in parts])
+        weight = rows.weight[index] * there
+        return cls(rows, index, weight / weight.mean(dim=1, keepdim=True))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that a member passes over in an epoch."""
+        return self.positions.shape[1]
+
+    @property
+    def y(self) -> Tensor:
+        """Targets of the members' rows, (M, n)."""
+        return self.rows.y[self.positions]
+
+    @property
+    def steps(self) -> int:
+        """Steps of a row that stands for a window, else 1."""
+        return self.rows.steps
+
+    def take(self, index: Tensor) -> Rows:
+        """Rows of the members' own positions, (M, b)."""
+        taken = self.rows.take(self.positions.gather(1, index))
+        return taken._replace(weight=self.weight.gather(1, index))
+
+    def all(self) -> Rows:
+        """All rows of every member, (M, n, ...)."""
+        return self.rows.take(self.positions)._replace(weight=self.weight)
+
+
+def _filled(part: Tensor, length: int) -> Tensor:
+    return torch.cat([part, part[:1].expand(length - len(part))])

@@ -33,11 +33,13 @@ class Stage:
         Which weights move.
     keep_best : bool
         Return to the best epoch at the end, the start included (epoch 0).
+    average : float
+        Epochs over which the weights are averaged before they are judged and kept; 0 is none.
     together : bool
         The members are one model: they see the same batches, loss and score are (1,), and they
         stop as one.
-    score_name : str
-        What `score` is, for those who watch.
+    name, score_name : str
+        What is done and what `score` is, for those who watch.
     pit : callable or None
         PIT values of the validation rows, (M, n), for those who watch; None where a network
         alone is not yet the forecast.
@@ -53,6 +55,8 @@ class Stage:
     patience: int
     updates: Literal["all", "head"] = "all"
     keep_best: bool = True
+    average: float = 0.0
     together: bool = False
+    name: str = "likelihood"
     score_name: str = "NLL"
     pit: Objective | None = None

@@ -1,0 +1,173 @@
+"""``calibrant backtest``: what forecasts of a series would have been worth."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from calibrant.cli._output import Voice, write_json, write_out
+from calibrant.cli._series import (
+    Coverage,
+    Data,
+    Epochs,
+    FigureFile,
+    Future,
+    Horizon,
+    Id,
+    Network,
+    NetworkName,
+    Past,
+    Roles,
+    Seed,
+    Static,
+    Target,
+    Time,
+    Window,
+    check_figure,
+    check_level,
+    make_forecaster,
+    read_series,
+    write_figure,
+)
+from calibrant.cli._tables import check_output, write_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from calibrant.forecasting import Backtest
+
+
+class Policy(StrEnum):
+    """What happens to the model as time goes on."""
+
+    UPDATE = "update"
+    REFIT = "refit"
+    STATIC = "static"
+
+
+def backtest(
+    data: Data,
+    target: Target,
+    start: Annotated[
+        str,
+        typer.Option(
+            help="First time to forecast: a time stamp or a position, negative from the end.",
+            metavar="TIME",
+        ),
+    ],
+    time: Time = None,
+    horizon: Horizon = 1,
+    window: Window = None,
+    coverage: Coverage = 0.9,
+    policy: Annotated[
+        Policy,
+        typer.Option(
+            help="update the recalibration with every outcome, refit now and then, or static.",
+            metavar="NAME",
+        ),
+    ] = Policy.UPDATE,
+    every: Annotated[
+        int | None,
+        typer.Option(min=1, help="Time stamps between two refits.", metavar="N"),
+    ] = None,
+    id: Id = None,
+    past: Past = None,
+    future: Future = None,
+    static: Static = None,
+    network: NetworkName = Network.LSTM,
+    epochs: Epochs = None,
+    seed: Seed = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="File for the forecasts, row by row.", metavar="FILE")
+    ] = None,
+    figure: FigureFile = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
+) -> None:
+    """Forecast every row from --start on with what was known before it, and score that.
+
+    Scores are printed by horizon and over time, ECPE beside what a perfect forecaster would show
+    by chance.
+    """
+    check_level(coverage)
+    if out is not None:
+        check_output(out, force=force)
+    if figure is not None:
+        check_figure(figure, force=force)
+    from calibrant.forecasting import backtest as run
+
+    voice = Voice(quiet=quiet)
+    roles = Roles(target, time, id, past or [], future or [], static or [])
+    series = read_series(data, roles, voice)
+    model = make_forecaster(
+        series.roles,
+        horizon=horizon,
+        window=window,
+        network=network,
+        epochs=epochs,
+        seed=seed,
+        voice=voice,
+    )
+    model.verbose = False
+    with voice.hears_warnings():
+        result = run(
+            model,
+            series.y,
+            series.X,
+            start=_start(start),
+            policy=policy.value,
+            every=every,
+            verbose=voice.shows_progress,
+        )
+    if figure is not None:
+        write_figure(_figure(result, target, coverage), figure)
+    if out is not None:
+        write_table(result.frame(coverage=coverage), out)
+    blocks = min(10, len(result.y_true))
+    by_horizon = result.scores(coverage=coverage)
+    over_time = result.scores_over_time(blocks, coverage=coverage)
+    if as_json:
+        write_json({"by_horizon": _records(by_horizon), "over_time": _records(over_time)})
+    elif not quiet:
+        write_out(f"By horizon\n{by_horizon.round(4).to_string()}\n")
+        write_out(f"Over time, one step ahead\n{over_time.round(4).to_string()}")
+
+
+def _start(text: str) -> int | str:
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def _records(scores: Any) -> list[dict[str, Any]]:
+    table = scores.reset_index()
+    table[table.columns[0]] = table[table.columns[0]].astype(str)
+    records: list[dict[str, Any]] = (
+        table.astype(object).where(table.notna(), None).to_dict("records")
+    )
+    return records
+
+
+def _figure(result: Backtest, target: str, coverage: float) -> Figure:
+    """Draw intervals against the truth at the end, and coverage over the whole time."""
+    from matplotlib.figure import Figure
+
+    from calibrant.plots import coverage_over_time, intervals
+
+    figure = Figure(figsize=(7.6, 6.8), layout="constrained")
+    above, below = figure.subplots(2)
+    last = slice(-200, None)
+    times = result.index[last].get_level_values(-1)
+    times = times.to_timestamp() if hasattr(times, "to_timestamp") else times
+    intervals(result.dist[last], result.y_true[last], x=times, coverage=coverage, ax=above)
+    above.set(xlabel="time", ylabel=target)
+    coverage_over_time(result, level=coverage, ax=below)
+    below.set(xlabel="time")
+    for ax in (above, below):
+        ax.tick_params(axis="x", rotation=20)
+    return figure

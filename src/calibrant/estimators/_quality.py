@@ -1,0 +1,37 @@
+"""What the settings of `quality` stand for."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+Quality = Literal["fast", "default", "best"]
+
+_ONE_GAUSSIAN: dict[str, Any] = {
+    "head": "gaussian",
+    "periodic": 0.0,
+    "members": 1,
+    "cross_fit": 0,
+    "epochs": 200,
+    "match": "joint",
+    "matching_epochs": 50,
+    "matching_lr": 3e-4,
+    "matching_patience": 10,
+    "average": 0.0,
+}
+_MIXTURE: dict[str, Any] = {
+    "head": "mixture",
+    "periodic": 0.1,
+    "members": 1,
+    "cross_fit": 0,
+    "match": "rows",
+    "epochs": 10,  # the likelihood finds the shape, the kernel score does the rest
+    "matching_epochs": 200,
+    "matching_lr": 1e-3,
+    "matching_patience": 30,
+    "average": 5.0,
+}
+PRESETS: dict[Quality, dict[str, Any]] = {
+    "fast": _ONE_GAUSSIAN,
+    "default": _MIXTURE,
+    "best": _MIXTURE | {"members": 2, "cross_fit": 4},
+}

@@ -1,0 +1,153 @@
+"""What a back-test found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calibrant.distributions import Distribution
+from calibrant.errors import ParameterError
+from calibrant.forecasting._rows import Array
+from calibrant.metrics import evaluate
+
+_SCORES = ("ecpe", "mcpe", "coverage", "crps", "nll", "epiw", "rmse", "mae")
+
+
+@dataclass(frozen=True, eq=False)
+class Forecasts:
+    """Forecasts a fixed number of steps ahead, in order of time, beside what came.
+
+    Attributes
+    ----------
+    dist : Distribution of n rows
+    y_true : array of shape (n,)
+    index : pandas index of n rows
+        Time that each row is about; with the series before it for a panel.
+    """
+
+    dist: Distribution
+    y_true: Array
+    index: pd.Index[Any]
+
+    def __len__(self) -> int:
+        return len(self.y_true)
+
+
+@dataclass(frozen=True, eq=False)
+class Backtest:
+    """Forecasts of a rolling origin, and their scores.
+
+    Attributes
+    ----------
+    by_horizon : dict of int to Forecasts
+        Forecasts 1, 2 ... steps ahead.
+    forecaster : Forecaster
+        The model as it is after the last row.
+    policy : str
+    tested : int
+        Rows from the start on; those without a whole window or a target have no forecast.
+    """
+
+    by_horizon: dict[int, Forecasts]
+    forecaster: Any
+    policy: str
+    tested: int
+
+    @property
+    def dist(self) -> Distribution:
+        """Distributions one step ahead, in order of time."""
+        return self.by_horizon[1].dist
+
+    @property
+    def y_true(self) -> Array:
+        """Observed targets of `dist`, (n,)."""
+        return self.by_horizon[1].y_true
+
+    @property
+    def index(self) -> pd.Index[Any]:
+        """Time of the rows of `dist`, with the series before it for a panel."""
+        return self.by_horizon[1].index
+
+    def scores(self, *, coverage: float = 0.9) -> pd.DataFrame:
+        """Scores of each horizon, with the noise floor beside ECPE and MCPE.
+
+        Parameters
+        ----------
+        coverage : float
+            Nominal level of the intervals whose coverage is reported.
+        """
+        rows = {
+            step: _scores(found.dist, found.y_true, coverage)
+            for step, found in self.by_horizon.items()
+        }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("horizon")
+
+    def scores_over_time(
+        self, blocks: int = 10, *, horizon: int = 1, coverage: float = 0.9
+    ) -> pd.DataFrame:
+        """Scores of consecutive blocks of rows, indexed by the first time of each.
+
+        Parameters
+        ----------
+        blocks : int
+        horizon : int
+            Steps ahead.
+        coverage : float
+        """
+        found = self._at(horizon)
+        if not 1 <= blocks <= len(found):
+            raise ParameterError(f"blocks must lie between 1 and {len(found)}, got {blocks}.")
+        edges = np.linspace(0, len(found), blocks + 1).round().astype(int)
+        times = found.index.get_level_values(-1)
+        rows = [_scores(found.dist[a:b], found.y_true[a:b], coverage) for a, b in pairwise(edges)]
+        return pd.DataFrame(rows, index=times[edges[:-1]]).rename_axis("from")
+
+    def frame(self, *, coverage: float = 0.9) -> pd.DataFrame:
+        """All forecasts as a table: time, horizon, y_true, mean, stddev, lower and upper."""
+        return pd.concat(
+            [_table(found, step, coverage) for step, found in self.by_horizon.items()],
+            ignore_index=True,
+        )
+
+    def __str__(self) -> str:
+        first, n = self.by_horizon[1], len(self.by_horizon[1])
+        left_out = f", {self.tested - n:,} without a whole window" if n < self.tested else ""
+        return (
+            f"Back-test, policy {self.policy!r}: {n:,} of {self.tested:,} rows{left_out}, from "
+            f"{first.index[0]} to {first.index[-1]}\n{self.scores().to_string()}"
+        )
+
+    def _at(self, horizon: int) -> Forecasts:
+        if horizon not in self.by_horizon:
+            raise ParameterError(
+                f"horizon must be one of {', '.join(map(str, self.by_horizon))}, got {horizon!r}."
+            )
+        return self.by_horizon[horizon]
+
+
+def _scores(dist: Distribution, y: Array, coverage: float) -> dict[str, float]:
+    found = evaluate(dist, y, coverage=coverage)
+    scores = {"n": found.n, **{name: getattr(found, name) for name in _SCORES}}
+    return scores | {"ecpe_floor": found.floor.ecpe, "mcpe_floor": found.floor.mcpe}
+
+
+def _table(found: Forecasts, step: int, coverage: float) -> pd.DataFrame:
+    bounds = found.dist.interval(coverage)
+    index = found.index
+    keys = {"id": index.get_level_values(0)} if isinstance(index, pd.MultiIndex) else {}
+    return pd.DataFrame(
+        {
+            **keys,
+            "time": index.get_level_values(-1),
+            "horizon": step,
+            "y_true": found.y_true,
+            "mean": found.dist.mean,
+            "stddev": found.dist.stddev,
+            "lower": bounds[:, 0],
+            "upper": bounds[:, 1],
+        }
+    )

@@ -1,0 +1,131 @@
+"""What of a forecaster goes into a model folder, and back."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from calibrant.errors import ModelFileError, ParameterError
+from calibrant.estimators import NetworkRegressor, load_model
+from calibrant.forecasting._calendar import Calendar
+from calibrant.forecasting._clock import Clock
+from calibrant.forecasting._covariates import Covariates
+from calibrant.forecasting._design import Design
+from calibrant.forecasting._report import SeriesReport
+from calibrant.forecasting._step import StepModel
+from calibrant.forecasting._table import SeriesTable
+from calibrant.persistence import read_model, write_model
+from calibrant.recalibration import AdaptiveRecalibrator
+
+if TYPE_CHECKING:
+    from calibrant.forecasting.forecaster import Forecaster
+
+Model = TypeVar("Model", bound="Forecaster")
+
+_OWN_MEMORY = "own"  # stands for a recalibrator with parameters of the user's own
+
+
+def save_forecaster(model: Forecaster, path: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Write a fitted forecaster to a folder."""
+    for step in model.steps_:
+        if not isinstance(step.estimator, NetworkRegressor):
+            raise ParameterError(
+                f"A {type(step.estimator).__name__} can't be saved: it is no estimator of the "
+                "library."
+            )
+    parameters = dict(model.get_params(deep=False))
+    calendar, table = model.design_.calendar, model.series_
+    parameters |= {"estimator": model.estimator is not None, "holidays": calendar.holidays}
+    if isinstance(model.recalibrate, AdaptiveRecalibrator):
+        parameters["recalibrate"] = _OWN_MEMORY
+    if not isinstance(model.random_state, int | None):
+        parameters["random_state"] = None  # a generator has moved on since the fit
+    manifest = {
+        "class": "Forecaster",
+        "parameters": parameters,
+        "fh": model.fh_,
+        "clock": asdict(table.clock),
+        "ids": table.ids,
+        "calendar": asdict(calendar),
+        "covariates": model.covariates_.to_manifest(),
+        "report": asdict(model.report_),
+    }
+    tensors: dict[str, NDArray[Any]] = {
+        f"series.{name}": getattr(table, name) for name in ("code", "tick", "y", "x")
+    }
+    tensors["correlation"] = model.correlation_
+    for step in model.steps_:
+        if step.recalibrator is not None:
+            for name, array in step.recalibrator.state().items():
+                tensors[f"recalibrator.{step.step}.{name}"] = array
+    parts = {f"step_{step.step}": step.estimator.save for step in model.steps_}
+    write_model(path, manifest, tensors, parts=parts, overwrite=overwrite)
+
+
+def load_forecaster(cls: type[Model], path: str | os.PathLike[str]) -> Model:
+    """Read a folder and rebuild the forecaster."""
+    manifest, tensors = read_model(path)
+    if manifest.get("class") != "Forecaster":
+        raise ModelFileError(
+            f"{path} holds a {manifest.get('class')}, not a Forecaster. Load it with "
+            "calibrant.load_model."
+        )
+    try:
+        return _restored(cls, manifest, tensors, Path(path))
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"{path} does not describe a whole Forecaster: {error}") from error
+
+
+def _restored(
+    cls: type[Model], manifest: dict[str, Any], tensors: dict[str, NDArray[Any]], path: Path
+) -> Model:
+    parameters = manifest["parameters"]
+    model = cls(**parameters)
+    calendar = manifest["calendar"]
+    holidays = calendar["holidays"]
+    model.report_ = SeriesReport(**manifest["report"])
+    model.covariates_ = Covariates.from_manifest(manifest["covariates"])
+    model.design_ = Design(
+        model.window,
+        model.covariates_,
+        Calendar(tuple(calendar["cycles"]), None if holidays is None else tuple(holidays)),
+    )
+    columns = {name: tensors[f"series.{name}"] for name in ("tick", "y", "x")}
+    code = tensors["series.code"].astype(np.intp)
+    model.series_ = SeriesTable(
+        Clock(**manifest["clock"]), tuple(manifest["ids"]), code=code, **columns
+    )
+    model.correlation_, model.fh_ = tensors["correlation"], list(manifest["fh"])
+    model.steps_ = [
+        StepModel(
+            step,
+            model.design_,
+            load_model(path / f"step_{step}"),
+            _recalibrator(tensors, step),
+        )
+        for step in range(1, model.horizon + 1)
+    ]
+    first = model.steps_[0]
+    # Every step is a clone of the first one, but for its seed.
+    model.estimator = clone(first.estimator) if parameters["estimator"] else None
+    if model.recalibrate == _OWN_MEMORY and first.recalibrator is not None:
+        model.recalibrate = AdaptiveRecalibrator(first.recalibrator.memory)
+    return model
+
+
+def _recalibrator(tensors: dict[str, NDArray[Any]], step: int) -> AdaptiveRecalibrator | None:
+    prefix = f"recalibrator.{step}."
+    state = {
+        name.removeprefix(prefix): array
+        for name, array in tensors.items()
+        if name.startswith(prefix)
+    }
+    return AdaptiveRecalibrator.from_state(state) if state else None

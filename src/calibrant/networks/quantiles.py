@@ -1,0 +1,97 @@
+"""Head of a network that predicts quantiles which can't cross."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.distributions import Distribution as TorchDistribution
+from torch.nn.functional import logsigmoid, softplus
+
+from calibrant.distributions import Quantiles
+from calibrant.distributions.lines import Lines, checked_levels
+from calibrant.networks.heads import to_numpy
+
+_LEAST_SLOPE = 1e-5  # in units of the scaled target; a density of 25,000 at the median
+
+
+class LogisticLines(TorchDistribution):
+    """The distribution of `Quantiles` with gradients: what the quantile head is trained with.
+
+    Parameters
+    ----------
+    start : tensor of shape (..., n)
+        Quantiles at the first knot.
+    slopes : tensor of shape (..., n, K - 1)
+        Slopes of the lines in the log-odds of the level, > 0.
+    lines : Lines
+    """
+
+    arg_constraints = {}  # noqa: RUF012 (torch's own way to say that nothing is checked)
+
+    def __init__(self, start: Tensor, slopes: Tensor, lines: Lines) -> None:
+        super().__init__(start.shape, validate_args=False)
+        self.slopes = slopes
+        self._knots, self._ends, self._constants = (
+            slopes.new_tensor(each) for each in (lines.knots, lines.ends, lines.constants)
+        )
+        rise = (slopes * self._knots.diff()).cumsum(dim=-1)
+        self.values = start[..., None] + torch.nn.functional.pad(rise, (1, 0))  # (..., n, K)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """Distribution function, (..., n): each line adds its probability below the value."""
+        below = torch.sigmoid(self._log_odds(value)) - torch.sigmoid(self._ends[:-1])
+        return below.sum(dim=-1)
+
+    def crps(self, y: Tensor) -> Tensor:
+        """Continuous ranked probability score, (..., n): the pinball loss of all levels.
+
+        See `Quantiles` for the formula.
+        """
+        odds = self._log_odds(y)
+        # minus the logarithm of the logistic density: finite and smooth at 0, unlike |odds|
+        parts = -logsigmoid(odds) - logsigmoid(-odds) - self._constants
+        return (self.slopes * parts).sum(dim=-1)
+
+    def _log_odds(self, y: Tensor) -> Tensor:
+        """Log-odds of y on every line, held inside its ends, (..., n, K - 1)."""
+        odds = self._knots[:-1] + (y[..., None] - self.values[..., :-1]) / self.slopes
+        return torch.minimum(torch.maximum(odds, self._ends[:-1]), self._ends[1:])
+
+
+class QuantileHead:
+    """Quantile at the middle level, and the slopes of the lines between the levels.
+
+    Slopes go through softplus, so quantiles increase with the level whatever the network says.
+
+    Parameters
+    ----------
+    levels : sequence of float
+        The K levels, strictly increasing inside (0, 1).
+    """
+
+    def __init__(self, levels: Sequence[float]) -> None:
+        self.levels = checked_levels(levels)
+        self.n_outputs = len(self.levels)
+        self._lines = Lines.between(self.levels)
+        self._middle = self.n_outputs // 2
+
+    def initial_bias(self, mean: float, spread: float) -> Tensor:
+        """One logistic distribution of this mean and spread."""
+        slope = spread * math.sqrt(3.0) / math.pi
+        bias = torch.full((self.n_outputs,), math.log(math.expm1(slope)))
+        bias[0] = mean + slope * float(self._lines.knots[self._middle])
+        return bias
+
+    def torch_distribution(self, outputs: Tensor) -> LogisticLines:
+        """Distribution of batch shape (..., n); it has a `crps`."""
+        slopes = softplus(outputs[..., 1:]) + _LEAST_SLOPE
+        steps = slopes.new_tensor(self._lines.knots).diff()
+        below = (slopes * steps)[..., : self._middle].sum(dim=-1)
+        return LogisticLines(outputs[..., 0] - below, slopes, self._lines)
+
+    def distribution(self, outputs: Tensor) -> Quantiles:
+        """Quantiles of n rows."""
+        return Quantiles(self.levels, to_numpy(self.torch_distribution(outputs).values))

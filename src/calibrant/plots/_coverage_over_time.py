@@ -1,0 +1,132 @@
+"""Coverage of prediction intervals as time goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.distributions import Distribution
+from calibrant.errors import DataError, ParameterError
+from calibrant.metrics import pit
+from calibrant.metrics._inputs import Array, check_level, column
+from calibrant.metrics.floor import binomial_band
+from calibrant.plots._style import BAND, GREY, axes_or_new, legend_above, line_look, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def coverage_over_time(
+    forecasts: Any,
+    y: ArrayLike | None = None,
+    *,
+    x: Any = None,
+    level: float = 0.9,
+    window: int | None = None,
+    band: float | None = 0.9,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the share of targets inside their intervals over the last `window` rows.
+
+    A calibrated forecast stays around the level at all times, not only on average. The grey band
+    holds, at each time, the share `band` of perfect forecasters on as many independent rows.
+
+    Parameters
+    ----------
+    forecasts : Backtest, Distribution of n rows, or mapping from names to them
+        Rows in order of time. Several are drawn as one curve each.
+    y : array of shape (n,), optional
+        Observed targets; a Backtest brings its own.
+    x : array of shape (n,), optional
+        Numbers or dates to draw over; a Backtest brings its own.
+    level : float in (0, 1)
+        Nominal coverage of the central intervals.
+    window : int, optional
+        Rows of the moving share; a tenth of them, but at least 20, by default.
+    band : float in (0, 1) or None
+        None draws no band.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if None.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.distributions import Normal
+    >>> from calibrant.plots import coverage_over_time
+    >>> y = np.random.default_rng(0).normal(size=500) * np.linspace(1, 2, 500)
+    >>> ax = coverage_over_time(Normal(np.zeros(500), np.ones(500)), y)
+    """
+    nominal = check_level(level, "level")
+    named = dict(forecasts) if isinstance(forecasts, Mapping) else {"": forecasts}
+    if not named:
+        raise ParameterError("coverage_over_time needs at least one forecast, got none.")
+    if band is not None and not 0 < band < 1:
+        raise ParameterError(f"band must be in (0, 1) or None, got {band}.")
+    curves = {name: _curve(each, y, x, nominal) for name, each in named.items()}
+    n = min(len(curve.inside) for curve in curves.values())
+    rows = min(n, max(20, n // 10)) if window is None else window
+    if not 1 <= rows <= n:
+        raise ParameterError(f"window must lie between 1 and {n} rows, got {window}.")
+
+    ax = axes_or_new(ax, (7.2, 3.4))
+    if band is not None:
+        lower, upper = (float(bound) for bound in binomial_band(rows, nominal, band))
+        label = f"{band:.0%} of perfect forecasts"
+        ax.axhspan(lower, upper, color=BAND, linewidth=0, label=label)
+    ax.axhline(nominal, color=GREY, linewidth=1, label=f"nominal, {100 * nominal:.4g}%")
+    for number, (name, curve) in enumerate(curves.items()):
+        colour, style = line_look(number)
+        mean = f"{curve.inside.mean():.1%} in all"
+        ax.plot(
+            curve.at[rows - 1 :],
+            _moving_share(curve.inside, rows),
+            color=colour,
+            linestyle=style,
+            linewidth=1.4,
+            label=f"{name} ({mean})" if name else mean,
+        )
+    ax.set(
+        xlabel=next(iter(curves.values())).label,
+        ylabel=f"share inside, last {rows:,} rows",
+    )
+    legend_above(ax, ncols=3)
+    ax.margins(x=0.01)
+    tidy(ax)
+    return ax
+
+
+class _Curve(NamedTuple):
+    inside: NDArray[np.bool_]
+    at: NDArray[Any]
+    label: str
+
+
+def _curve(forecast: Any, y: ArrayLike | None, x: Any, level: float) -> _Curve:
+    """Which targets are inside their intervals, and where to draw them."""
+    if not isinstance(forecast, Distribution) and hasattr(forecast, "y_true"):
+        y = forecast.y_true if y is None else y
+        x = forecast.index if x is None else x
+        forecast = forecast.dist
+    if y is None:
+        raise DataError("coverage_over_time needs the observed targets y of a distribution.")
+    inside = np.abs(2.0 * pit(forecast, y) - 1.0) <= level
+    if x is None:
+        return _Curve(inside, np.arange(len(inside)), "row, in order of time")
+    if getattr(x, "nlevels", 1) > 1:  # series and time
+        x = x.get_level_values(-1)
+    if hasattr(x, "to_timestamp"):  # periods
+        x = x.to_timestamp()
+    return _Curve(inside, column(x, "x", len(inside)), str(getattr(x, "name", None) or "time"))
+
+
+def _moving_share(inside: NDArray[np.bool_], rows: int) -> Array:
+    total = np.concatenate([[0.0], np.cumsum(inside)])
+    share: Array = (total[rows:] - total[:-rows]) / rows
+    return share

@@ -1,0 +1,59 @@
+"""What of a recalibrator goes into a model folder, and back."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from numpy.typing import NDArray
+
+from calibrant import persistence
+from calibrant.errors import ModelFileError, ParameterError
+from calibrant.persistence import check_class, load_any, write_model
+
+if TYPE_CHECKING:
+    from calibrant.recalibration._wrapped import Recalibrator
+
+Model = TypeVar("Model", bound="Recalibrator")
+
+_WRAPPED = "model"  # the folder of the model inside
+
+
+def save_recalibrator(
+    model: Recalibrator, path: str | os.PathLike[str], *, overwrite: bool
+) -> None:
+    """Write a fitted recalibrator to a folder, with the folder of its model inside."""
+    wrapped = model.model_
+    if persistence.find_class(type(wrapped).__name__) is not type(wrapped):
+        raise ParameterError(
+            f"Only models of calibrant can be saved, and this one wraps a "
+            f"{type(wrapped).__name__}: a model folder holds numbers and JSON, and to store any "
+            "other model would take pickle, which runs code from the file when it is read."
+        )
+    manifest = {
+        "class": type(model).__name__,
+        "parameters": model.get_params(deep=False),
+        "n_calibration": model.n_calibration_,
+    }
+    parts = {_WRAPPED: wrapped.save}
+    write_model(path, manifest, model._to_tensors(), parts=parts, overwrite=overwrite)
+
+
+def restore_recalibrator(
+    cls: type[Model],
+    path: Path,
+    manifest: dict[str, Any],
+    tensors: dict[str, NDArray[Any]],
+    **options: Any,
+) -> Model:
+    """Rebuild a recalibrator from the content of its folder; options are its model's."""
+    check_class(path, manifest, cls)
+    try:
+        model = cls(**manifest["parameters"])
+        model.n_calibration_ = int(manifest["n_calibration"])
+        model._from_tensors(tensors)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path} does not describe a whole {cls.__name__}: {error}") from error
+    model.model_ = load_any(path / _WRAPPED, **options)
+    return model

@@ -1,0 +1,88 @@
+"""Joint paths: sums over the horizon are covered as stated, which independent draws miss."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+
+from calibrant import Forecaster
+from calibrant.distributions import Normal
+from calibrant.forecasting._paths import joint_sample, step_correlation
+
+PHI, STEPS = 0.9, 5
+
+
+class LastValueRegressor(BaseEstimator):
+    """The right model of an AR(1) process: a regression on the last row of the window."""
+
+    def __init__(self, random_state: int | None = None) -> None:
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, cv: Any) -> Self:
+        ((train, _),) = cv
+        last = X.series[X.ends, 0]
+        self.slope_, self.shift_ = np.polyfit(last[train], y[train], 1)
+        self.spread_ = float(np.std(y[train] - self.shift_ - self.slope_ * last[train]))
+        return self
+
+    def predict_dist(self, X: Any) -> Normal:
+        last = X.series[X.ends, 0]
+        return Normal(self.shift_ + self.slope_ * last, np.full(len(last), self.spread_))
+
+
+def many_ar1(series: int, rows: int) -> pd.Series[float]:
+    rng = np.random.default_rng(0)
+    y = np.empty((series, rows))
+    y[:, 0] = rng.normal(size=series) / np.sqrt(1 - PHI**2)
+    for t in range(1, rows):
+        y[:, t] = PHI * y[:, t - 1] + rng.normal(size=series)
+    index = pd.MultiIndex.from_product([range(series), range(rows)], names=["id", "time"])
+    return pd.Series(y.ravel(), index)
+
+
+def true_correlation() -> np.ndarray:
+    """Of the errors of forecasts 1 ... 5 steps ahead from one origin."""
+    response = np.array([[PHI ** (h - k) if k <= h else 0.0 for k in range(5)] for h in range(5)])
+    covariance = response @ response.T
+    spread = np.sqrt(np.diag(covariance))
+    return np.asarray(covariance / np.outer(spread, spread))
+
+
+def test_sums_over_the_horizon_are_covered() -> None:
+    n, rows = 1000, 45
+    y = many_ar1(n, rows)
+    known = y.index.get_level_values("time") < rows - STEPS
+    model = Forecaster(LastValueRegressor(), window=1, horizon=STEPS, recalibrate=None)
+    model.fit(y[known])
+    # About 6,000 held-out errors of series that do not depend on each other.
+    np.testing.assert_allclose(model.correlation_, true_correlation(), atol=0.05)
+    total = y[~known].to_numpy().reshape(n, STEPS).sum(axis=1)
+
+    def share_covered(paths: np.ndarray) -> float:
+        low, high = np.quantile(paths.sum(axis=2), [0.05, 0.95], axis=0)
+        return float(np.mean((low <= total) & (total <= high)))
+
+    paths = model.sample_paths(400, random_state=1)
+    assert paths.shape == (400, n, STEPS)
+    # The share is binomial: 3 standard errors of 1,000 series, and 400 draws cost another 0.003.
+    assert abs(share_covered(paths) - 0.9) < 3 * np.sqrt(0.09 / n) + 0.003
+    apart = joint_sample(model._predict_steps([1, 2, 3, 4, 5], None), np.eye(STEPS), 400, 1)
+    assert share_covered(apart) < 0.8
+
+
+def test_each_step_of_a_path_keeps_its_distribution() -> None:
+    steps = [Normal([0.0], [1.0]), Normal([5.0], [3.0])]
+    paths = joint_sample(steps, np.array([[1.0, 0.8], [0.8, 1.0]]), 20_000, 0)[:, 0]
+    error = 4 / np.sqrt(20_000)
+    assert abs(paths[:, 0].mean()) < error
+    assert abs(paths[:, 1].mean() - 5.0) < 3 * error
+    assert abs(paths[:, 1].std() / 3.0 - 1.0) < error
+    assert abs(np.corrcoef(paths.T)[0, 1] - 0.8) < error
+
+
+def test_too_few_origins_say_nothing_of_dependence() -> None:
+    u = np.random.default_rng(0).random(5)
+    np.testing.assert_array_equal(step_correlation(np.column_stack([u, u])), np.eye(2))

@@ -1,0 +1,119 @@
+"""Series in every form a user has them, and what is wrong with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from tests.forecasting.conftest import hourly, wave
+
+from calibrant.errors import DataError
+from calibrant.forecasting._rows import Rows, read_rows
+
+
+def read(y: Any, X: Any = None, **roles: Any) -> Rows:
+    return read_rows(y, X, **({"id": None, "time": None} | roles))
+
+
+def forms() -> dict[str, Any]:
+    series = hourly(30)
+    frame = series.rename_axis("at").reset_index()
+    return {
+        "pandas": series,
+        "frame": series.to_frame(),
+        "time column": frame,
+        "polars": pl.from_pandas(frame),
+        "array": series.to_numpy(),
+        "column": series.to_numpy()[:, None],
+        "list": series.tolist(),
+        "tensor": torch.tensor(series.to_numpy()),
+        "polars series": pl.Series(series.to_numpy()),
+        "periods": series.to_period("h"),
+    }
+
+
+@pytest.mark.parametrize("form", forms())
+def test_all_forms_hold_the_same_numbers(form: str) -> None:
+    rows = read(forms()[form])
+    np.testing.assert_array_equal(rows.y, wave(30))
+    assert rows.report.notes == []
+    if form in ("time column", "polars", "frame"):
+        assert list(rows.stamps) == list(hourly(30).index)
+
+
+def test_rows_out_of_order_are_sorted_with_their_covariates() -> None:
+    series = hourly(30)
+    inputs = pd.DataFrame({"a": np.arange(30.0)}, index=series.index)
+    shuffled = np.random.default_rng(1).permutation(30)
+    rows = read(series.iloc[shuffled], inputs)
+    np.testing.assert_array_equal(rows.y, series)
+    assert rows.inputs is not None
+    np.testing.assert_array_equal(rows.inputs["a"], np.arange(30.0))
+    assert rows.report.unsorted > 0
+    assert "sorted by time" in str(rows.report)
+
+
+def test_of_a_repeated_stamp_the_last_row_stays() -> None:
+    series = hourly(30)
+    again = pd.concat([series, pd.Series([99.0, 100.0], series.index[[3, 3]])])
+    rows = read(again)
+    assert rows.y[3] == 100.0
+    assert len(rows) == 30
+    assert rows.report.repeated == 2
+
+
+def test_missing_values_are_counted() -> None:
+    series = hourly(30)
+    series.iloc[[2, 5]] = np.nan
+    inputs = pd.DataFrame({"a": series.to_numpy(), "b": 1.0}, index=series.index)
+    report = read(series, inputs).report
+    assert (report.missing_target, report.missing_inputs) == (2, 2)
+
+
+def test_panels_come_by_column_or_by_index() -> None:
+    long = pd.concat({"b": hourly(20), "a": hourly(20, seed=1)}, names=["shop", "at"])
+    by_index = read(long)
+    by_column = read(long.reset_index(), id="shop", time="at")
+    by_polars = read(pl.from_pandas(long.reset_index()), id="shop")
+    for rows in (by_index, by_column, by_polars):
+        assert rows.ids is not None
+        assert rows.ids.tolist() == ["a"] * 20 + ["b"] * 20
+        np.testing.assert_array_equal(rows.y, np.concatenate([wave(20, 1), wave(20)]))
+
+
+@pytest.mark.parametrize(
+    ("y", "roles", "message"),
+    [
+        (np.zeros((5, 2)), {}, "one column besides series and time, got 2"),
+        (np.zeros((5, 2, 2)), {}, "one row a time step"),
+        (["a", "b"], {}, "must hold numbers"),
+        ([1.0, np.inf], {}, "1 infinite"),
+        (pd.Series([1.0, 2.0], ["x", "y"]), {}, "dates, periods or whole numbers"),
+        (pd.DataFrame({"y": [1.0]}), {"time": "t"}, "no column 't'"),
+        (pd.DataFrame({"y": [1.0], "k": ["a"]}), {"id": "k"}, "no time stamps"),
+        (pd.Series([1.0, 2.0], pd.DatetimeIndex(["2024-01-01", None])), {}, "no time stamp"),
+        (
+            pd.DataFrame({"y": [1.0, 2.0], "k": ["a", None], "t": [1, 2]}),
+            {"id": "k", "time": "t"},
+            "1 rows of y do not say which series",
+        ),
+    ],
+)
+def test_bad_series(y: Any, roles: dict[str, str], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read(y, **roles)
+
+
+def test_covariates_must_cover_the_target() -> None:
+    series = hourly(30)
+    inputs = pd.DataFrame({"a": 1.0}, index=series.index)
+    with pytest.raises(DataError, match=r"no row for 2 of the 30 rows of y.*2024-01-02 04:00"):
+        read(series, inputs.iloc[:28])
+    with pytest.raises(DataError, match="same rows, got 28 and 30"):
+        read(series.to_numpy(), inputs.to_numpy()[:28])
+    with pytest.raises(DataError, match="one kind"):
+        read(series, inputs.reset_index(drop=True))

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from calibrant.networks import GaussianHead, MemberNetworks, PeriodicEmbedding, build_network
+
+
+def test_the_formula() -> None:
+    torch.manual_seed(0)
+    embedding = PeriodicEmbedding(2, 0.3)
+    x = torch.randn(5, 2)
+    result = embedding(x).detach().numpy()
+    assert result.shape == (5, embedding.n_outputs) == (5, 2 + 2 * 16)
+    c, weight, bias = (p.detach().numpy() for p in embedding.parameters())
+    for row in range(5):
+        parts = [x[row].numpy()]
+        for j in range(2):
+            angle = 2 * math.pi * c[j] * float(x[row, j])
+            waves = np.concatenate([np.sin(angle), np.cos(angle)])
+            parts.append(np.maximum(waves @ weight[j] + bias[j], 0.0))
+        np.testing.assert_allclose(result[row], np.concatenate(parts), atol=1e-5)
+
+
+def test_the_scale_is_that_of_the_first_frequencies() -> None:
+    torch.manual_seed(0)
+    frequencies = PeriodicEmbedding(200, 0.5).frequencies.detach()
+    assert abs(float(frequencies.std()) / 0.5 - 1) < 4 / math.sqrt(2 * frequencies.numel())
+
+
+def test_members_and_sequences_pass_through_it() -> None:
+    networks = [
+        build_network("mlp", 3, (8,), GaussianHead(), steps=4, periodic=0.1) for _ in range(2)
+    ]
+    x = torch.randn(5, 4, 3)
+    together = MemberNetworks(networks, sequences=True).outputs(x)
+    for answer, network in zip(together, networks, strict=True):
+        torch.testing.assert_close(answer, network(x))
+    plain = build_network("mlp", 3, (8,), GaussianHead(), steps=4)
+    assert not any("frequencies" in name for name, _ in plain.named_parameters())
