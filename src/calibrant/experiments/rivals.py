@@ -144,13 +144,32 @@ class ConformalLightGBM(Rival):
 
 
 class QuantileForest(Rival):
-    """Quantile regression forest; its quantiles are training targets, so ties are meant."""
+    """Quantile regression forest; its quantiles are training targets, so ties are meant.
+
+    Parameters
+    ----------
+    min_samples_leaf : int
+        Rows in a leaf. The package's default of 1 gives the better CRPS and too narrow intervals,
+        5 the opposite.
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        min_samples_leaf: int = 1,
+        device: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        super().__init__(n_estimators, device, random_state)
+        self.min_samples_leaf = min_samples_leaf
 
     def _fit(self, x: Array, y: Array, hold_out: dict[str, Any]) -> None:
         from quantile_forest import RandomForestQuantileRegressor
 
         self.model_ = RandomForestQuantileRegressor(
-            n_estimators=self.n_estimators, random_state=self.random_state
+            n_estimators=self.n_estimators,
+            min_samples_leaf=self.min_samples_leaf,
+            random_state=self.random_state,
         ).fit(x, y)
 
     def _predict(self, x: Array) -> Distribution:
