@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 import uuid
 from pathlib import Path
@@ -20,5 +21,18 @@ def square(folder: str, item: int) -> int:
     return item**2
 
 
+def wait_for_ever(folder: str) -> None:
+    made = Path(folder) / "made"
+    made.write_text(str(os.getpid()))
+    made.rename(made.with_name("worker"))  # whole when it is there
+    time.sleep(600)
+
+
 def calls(folder: Path, item: int) -> int:
     return len(list(folder.glob(f"{item}-*")))
+
+
+if __name__ == "__main__":
+    from calibrant.engines import run_in_processes
+
+    list(run_in_processes(wait_for_ever, sys.argv[1:], workers=1))

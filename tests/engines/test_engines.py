@@ -4,6 +4,9 @@ import doctest
 import importlib
 import importlib.util
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,6 +18,7 @@ from tests.engines import jobs
 from calibrant.engines import run_here, run_in_processes, run_on_ray
 from calibrant.errors import MissingDependencyError
 
+ROOT = Path(__file__).resolve().parents[2]
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="ray is not installed: extra ray"
 )
@@ -49,6 +53,32 @@ def test_a_killed_worker_is_tried_again_and_takes_nothing_along(
         assert len(asked) <= len(found) + 4
     assert found == {0: 0, 1: 1, 2: 4, 3: None, 4: 16, 5: 25}
     assert [jobs.calls(tmp_path, item) for item in range(6)] == [1, 1, 2, 2, 1, 1]
+
+
+@kills
+def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
+    started = subprocess.Popen(
+        [sys.executable, "-m", "tests.engines.jobs", str(tmp_path)], cwd=ROOT
+    )
+    while not (tmp_path / "worker").exists() and started.poll() is None:
+        time.sleep(0.05)
+    worker = int((tmp_path / "worker").read_text())
+    started.kill()
+    started.wait()
+    for _ in range(100):
+        if has_ended(worker):
+            return
+        time.sleep(0.1)
+    raise AssertionError("the worker outlived its parent")
+
+
+def has_ended(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    status = Path(f"/proc/{process}/stat")  # where nobody collects it, a dead one stays listed
+    return status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z"
 
 
 def test_no_items() -> None:

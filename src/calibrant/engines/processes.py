@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -79,4 +81,17 @@ def _next(coming: Iterator[Item], again: deque[tuple[Item, int]]) -> tuple[Item,
 
 def _pool() -> ProcessPoolExecutor:
     # CUDA and threads do not survive a fork.
-    return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+    spawn = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(1, mp_context=spawn, initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    """Leave no orphan behind: a worker whose parent was killed would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
