@@ -153,6 +153,20 @@ def test_a_method_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quick")
+def test_scores_that_are_not_finite(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = own_table.OwnTable.run
+
+    def spoil(self: own_table.OwnTable, cell: Any, device: str) -> Any:
+        record = run(self, cell, device)
+        record["scores"]["crps"] = None if cell.method == "mmd" else 1.0
+        return record
+
+    monkeypatch.setattr(own_table.OwnTable, "run", spoil)
+    board = compare(*data(), methods=["hnn", "mmd"], folds=2, device="cpu")
+    assert board.failed == {"mmd": "its forecasts have no finite scores"}
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_small_table() -> None:
     rng = np.random.default_rng(0)
     board = compare(rng.normal(size=(20, 1)), rng.normal(size=20), methods=["hnn", "isr", "mmd"])

@@ -4,11 +4,12 @@ from calibrant.experiments.claims import CLAIMS, Claim, Finding, check_claims
 from calibrant.experiments.comparison import METRICS, Comparison, compare_with_published
 from calibrant.experiments.cross_validation import compare
 from calibrant.experiments.figures import figures
-from calibrant.experiments.leaderboard import Leaderboard, Standing
+from calibrant.experiments.leaderboard import Leaderboard
 from calibrant.experiments.methods import DEPTH_STUDY, METHODS, Method, installed
 from calibrant.experiments.paper import PaperExperiment, plan
 from calibrant.experiments.paper_tables import PAPER_TABLES, paper_table
 from calibrant.experiments.published import PublishedCell, published, published_cells
+from calibrant.experiments.recommendation import Standing
 from calibrant.experiments.reproduction import reproduction
 from calibrant.experiments.runner import ENGINES, Experiment, Outcome, missing, run_cells
 from calibrant.experiments.store import Cell, Store

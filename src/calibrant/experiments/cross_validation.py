@@ -16,6 +16,8 @@ from calibrant.experiments.own_table import OwnTable, chosen_methods, own_table
 from calibrant.experiments.runner import Outcome, missing, run_cells
 from calibrant.experiments.store import Record, Store
 
+_NEEDED = ("crps", "epiw", "rmse")
+
 
 def compare(
     X: Any,
@@ -101,6 +103,11 @@ def _ranked(
     for cell in experiment.cells(list(records)):
         if (record := store.read(cell)) is not None:
             records[cell.method].append(record)
+    for key in list(records):
+        scores = [record["scores"][name] for record in records[key] for name in _NEEDED]
+        if None in scores:
+            failed[key] = "its forecasts have no finite scores"
+            del records[key]
     if not records:
         method, message = next(iter(failed.items()))
         raise CalibrantError(f"No method could be compared. {method}: {message}")

@@ -13,47 +13,12 @@ from numpy.typing import NDArray
 
 from calibrant.experiments._layout import Form, laid_out
 from calibrant.experiments.comparison import standard_error
+from calibrant.experiments.recommendation import RULE, Standing, recommend
 from calibrant.experiments.store import Record
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-RULE = (
-    "The best CRPS among the methods whose calibration is not rejected (95% confidence, all "
-    "out-of-fold rows); of those within one paired standard error of it, the fastest to fit."
-)
-
-
-@dataclass(frozen=True)
-class Standing:
-    """One method on all folds.
-
-    Attributes
-    ----------
-    method : str
-    ecpe, floor : float
-        Calibration error of all out-of-fold rows together; what a perfect forecaster scores there.
-    rejected : bool
-        Whether chance is ruled out as its reason.
-    epiw : float
-        Sharpness: mean width of the central intervals.
-    crps, crps_error : float
-        The latter is the standard error over folds.
-    rmse : float
-    seconds : float
-        To fit one fold.
-    """
-
-    method: str
-    ecpe: float
-    floor: float
-    rejected: bool
-    epiw: float
-    crps: float
-    crps_error: float
-    rmse: float
-    seconds: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +105,7 @@ def rank(records: Mapping[str, Sequence[Record]], failed: dict[str, str]) -> Lea
 
     standings = sorted((_standing(*item) for item in records.items()), key=lambda s: s.crps)
     folds = {method: _crps(trials) for method, trials in records.items()}
-    best, reason = _recommend(standings, folds)
+    best, reason = recommend(standings, folds)
     runs = pd.DataFrame(
         [
             {"method": method, "fold": fold, "crps": record["scores"]["crps"]}
@@ -192,41 +157,3 @@ def _rows(trials: Sequence[Record]) -> NDArray[np.float64]:
 
 def _crps(trials: Sequence[Record]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.array([record["scores"]["crps"] for record in trials])
-
-
-def _recommend(
-    standings: Sequence[Standing],
-    folds: Mapping[str, np.ndarray[tuple[int], np.dtype[np.float64]]],
-) -> tuple[str, str]:
-    """Apply `RULE` to standings in the order of their CRPS."""
-    calibrated = [standing for standing in standings if not standing.rejected]
-    candidates = calibrated or list(standings)
-    best = candidates[0]
-    ties = []
-    for standing in candidates:
-        gaps = folds[standing.method] - folds[best.method]
-        if gaps.mean() <= (standard_error(gaps) or 0.0):
-            ties.append(standing)
-    chosen = min(ties, key=lambda standing: standing.seconds)
-    reason = f"CRPS {chosen.crps:.4g}, ECPE {chosen.ecpe:.4f} (floor {chosen.floor:.4f}): "
-    among = (
-        f"of the {len(candidates)} among {len(standings)} methods whose calibration is not rejected"
-    )
-    if not calibrated:
-        among = f"of all {len(standings)} methods"
-    if chosen is best:
-        reason += f"the best CRPS {among}."
-    else:
-        reason += (
-            f"within one paired standard error of {best.method}, the best {among} (CRPS "
-            f"{best.crps:.4g}), and faster to fit: {chosen.seconds:.1f} s against "
-            f"{best.seconds:.1f} s."
-        )
-    if not calibrated:
-        reason += " The calibration of every method is rejected: recalibrate, then evaluate again."
-    elif standings[0] is not best:
-        reason += (
-            f" {standings[0].method} has a better CRPS, {standings[0].crps:.4g}, but its "
-            "calibration is rejected; recalibrated it may be the better choice."
-        )
-    return chosen.method, reason
