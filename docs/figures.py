@@ -1,7 +1,7 @@
 """Draw the figures of the documentation: python docs/figures.py
 
 Needs nothing but the library; takes seconds. The pictures of two models on
-skewed data (intervals.png, reliability.png, scores.json) are those of
+skewed data (reliability.png, report.png, scores.json) are those of
 `calibrant demo`.
 """
 
@@ -14,11 +14,17 @@ import torch
 from matplotlib.figure import Figure
 from torch.distributions import Normal as TorchNormal
 
-from calibrant import DistributionMatchingLoss
+from calibrant import (
+    DistributionMatchingLoss,
+    Forecaster,
+    HeteroscedasticRegressor,
+    backtest,
+    datasets,
+)
 from calibrant.distributions import Normal
 from calibrant.kernels import adaptive_bandwidths
 from calibrant.metrics import ecpe
-from calibrant.plots import reliability
+from calibrant.plots import coverage_over_time, intervals, reliability
 
 IMAGES = Path(__file__).parent / "images"
 
@@ -89,6 +95,34 @@ def collapse() -> Figure:
     return figure
 
 
+def forecast() -> Figure:
+    """A back-test: intervals against what came, and coverage over time."""
+    data = datasets.load("seasonal", n=1500)
+    y, X = data.frame["y"], data.frame[["temperature"]]
+    estimator = HeteroscedasticRegressor(
+        network="lstm", hidden=(32,), epochs=60
+    )
+    model = Forecaster(
+        estimator, window=24, future=["temperature"], random_state=0
+    )
+    results = {
+        policy: backtest(model, y, X, start=1000, policy=policy)
+        for policy in ("static", "update")
+    }
+    figure = Figure(figsize=(8, 5.2), layout="constrained")
+    above, below = figure.subplots(2)
+    last, result = slice(-96, None), results["update"]
+    intervals(
+        result.dist[last],
+        result.y_true[last],
+        x=result.index[last],
+        coverage=(0.5, 0.95),
+        ax=above,
+    ).set(xlabel="", ylabel="y, one hour ahead")
+    coverage_over_time(results, level=0.9, ax=below).set_xlabel("")
+    return figure
+
+
 def _tidied(figure: Figure) -> Figure:
     """One label for all panels; the titles say what the legends would."""
     figure.supxlabel(figure.axes[0].get_xlabel(), fontsize="medium")
@@ -100,5 +134,5 @@ def _tidied(figure: Figure) -> Figure:
 
 
 if __name__ == "__main__":
-    for draw in (reading, rows, collapse):
+    for draw in (reading, rows, collapse, forecast):
         draw().savefig(IMAGES / f"{draw.__name__}.png", dpi=90)

@@ -95,3 +95,48 @@ def test_report(run, data, model, tmp_path) -> None:
     assert "exists already" in again.stderr
     assert path.read_text(encoding="utf-8") == page
     assert run("evaluate", model, data / "table.csv", "--report", path, "--force").exit_code == 0
+
+
+@pytest.fixture(scope="module")
+def rival(run, data, tmp_path_factory):
+    """A model of the same target from fewer columns."""
+    folder = tmp_path_factory.mktemp("rivals") / "rival"
+    options = ("--method", "heteroscedastic", "--drop", "size", "--epochs", 2)
+    done = run("fit", data / "table.csv", "--target", "price", "--out", folder, *options)
+    assert done.exit_code == 0, done.stderr
+    return folder
+
+
+def test_comparison(run, data, model, rival) -> None:
+    done = run("evaluate", model, data / "table.csv", "--against", rival, "--json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    alone = [
+        json.loads(run("evaluate", each, data / "table.csv", "--json").stdout)
+        for each in (model, rival)
+    ]
+    assert found["models"] == dict(zip(("model", "rival"), alone, strict=True))
+    (pair,) = found["crps_differences"]
+    assert (pair["first"], pair["second"]) == ("model", "rival")
+    assert pair["difference"] == pytest.approx(alone[0]["crps"] - alone[1]["crps"])
+    assert pair["low"] < pair["difference"] < pair["high"]
+
+
+def test_comparison_in_words_and_in_the_report(run, data, model, rival, tmp_path) -> None:
+    page = tmp_path / "report.html"
+    done = run("evaluate", model, data / "table.csv", "--against", rival, "--report", page)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("Evaluation of 2 models on 120 rows")
+    assert "noise floor" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    text = page.read_text(encoding="utf-8")
+    assert "model, rival on table.csv" in text
+    assert "can&#39;t be told apart" in text or "is better than" in text
+    markdown = run("evaluate", model, data / "table.csv", "--against", rival, "--markdown").stdout
+    assert markdown.startswith("| model | ECPE |")
+
+
+def test_a_model_is_not_compared_with_itself(run, data, model) -> None:
+    done = run("evaluate", model, data / "table.csv", "--against", model)
+    assert done.exit_code == 2
+    assert "names a model twice" in done.stderr

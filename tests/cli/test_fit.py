@@ -101,7 +101,7 @@ def test_epochs_never_raise_the_budget_of_a_stage(run, data, tmp_path) -> None:
     assert done.exit_code == 0
     got = load_model(out)
     assert got.epochs == 60
-    assert got.matching_epochs == PRESETS["fast"]["matching_epochs"] == 50
+    assert got.matching_epochs == PRESETS["fast"]["matching_epochs"] == 5
 
 
 def test_columns_with_another_role_are_not_learned_from(run, data, tmp_path) -> None:

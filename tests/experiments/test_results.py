@@ -116,7 +116,7 @@ def test_report() -> None:
     assert "calibrant bench paper --protocol honest --out runs --trials 1 --study depth\n" in text
     assert "| `honest` | 14 | 7.00 | 2026-01-02 | cpu (Linux, Python 3.11, 2 cores) |" in text
     assert "| `honest` | ecpe | hnn | 0 | 0 | 2 | wine, pm25 |" in text
-    assert "| honest | calibration (ECPE) better than all baselines | mmd | 2 of 2 | none |" in text
+    assert "| honest | calibration (ECPE) better than all baselines | mmd | 2 | 0 | 0 | 1 |" in text
     assert "Not run: power_plant (mcd, hnn," in text
     assert "wine (mcd, deep-ens," in text
     assert "0.2005 ± 0.0005" in text

@@ -66,3 +66,11 @@ def test_bad_options(options: dict[str, object], message: str) -> None:
         coverage_over_time(dist, **({"y": y} | options))  # type: ignore[arg-type]
     with pytest.raises(CalibrantError, match="at least one forecast"):
         coverage_over_time({})
+
+
+def test_dates_are_written_short() -> None:
+    dist, y = forecast()
+    ax = coverage_over_time(dist, y, x=pd.date_range("2024-01-01", periods=200, freq="h"))
+    ax.figure.draw_without_rendering()  # type: ignore[union-attr]
+    labels = [text.get_text() for text in ax.get_xticklabels()]
+    assert max(map(len, labels)) <= 6, labels

@@ -6,13 +6,12 @@ import doctest
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, ttest_rel
+from scipy.stats import binomtest
 
 from calibrant.distributions import Normal
 from calibrant.report import report as report_module
 from calibrant.report._facts import surprises
 from calibrant.report._forecasts import judge
-from calibrant.report._paired import compare
 from calibrant.report._slices import cut, worst
 from calibrant.report._words import Units
 
@@ -27,29 +26,6 @@ FORECASTS = [
 
 def test_examples() -> None:
     assert doctest.testmod(report_module).failed == 0
-
-
-def test_pairs_are_the_paired_t_test_with_holm() -> None:
-    a, b, c = FORECASTS
-    raw = {(x.name, y.name): ttest_rel(x.crps, y.crps) for x, y in ((a, b), (a, c), (b, c))}
-    ordered = sorted(raw, key=lambda pair: raw[pair].pvalue)
-    expected, largest = {}, 0.0
-    for rank, pair in enumerate(ordered):
-        largest = max(largest, min(1.0, (3 - rank) * raw[pair].pvalue))
-        expected[pair] = largest
-    for found in compare(FORECASTS):
-        pair = (found.first, found.second)
-        interval = raw[pair].confidence_interval(0.95)
-        assert found.p_value == pytest.approx(expected[pair])
-        assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
-    assert compare(FORECASTS)[1].sentence == "a is better than c"
-
-
-def test_equal_forecasts_can_not_be_told_apart() -> None:
-    (pair,) = compare([FORECASTS[0], FORECASTS[0]])
-    assert (pair.difference, pair.p_value) == (0.0, 1.0)
-    assert "can't be told apart" in pair.sentence
-    assert compare(FORECASTS[:1]) == []
 
 
 def test_p_values_of_slices_are_binomial() -> None:

@@ -7,13 +7,16 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from calibrant.errors import CalibrantWarning
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 console = Console(stderr=True, highlight=False)
 
@@ -95,6 +98,12 @@ def write_out(text: str) -> None:
     """Write data to standard output, ending in a line break."""
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
     sys.stdout.flush()  # a reader that has left is noticed here, where typer knows what to do
+
+
+def write_csv(table: pd.DataFrame) -> None:
+    """Write a table to standard output as CSV: all digits, but six where a person reads."""
+    digits = "%.6g" if sys.stdout.isatty() else None
+    write_out(table.to_csv(index=False, lineterminator="\n", float_format=digits))
 
 
 def write_json(value: Any) -> None:

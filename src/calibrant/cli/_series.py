@@ -137,6 +137,18 @@ def read_series(path: Path, roles: Roles, voice: Voice) -> Series:
     return Series(pd.DataFrame(known[[*keys, roles.target]]), X, roles)
 
 
+def check_ahead(series: Series, horizon: int, path: Path) -> None:
+    """Complain before the training if known-future covariates can't be there for all steps."""
+    roles, ahead = series.roles, len(series.X if series.X is not None else ()) - len(series.y)
+    needed = horizon * (series.y[roles.id].nunique() if roles.id is not None else 1)
+    if ahead < needed:
+        raise DataError(
+            f"The forecast needs {', '.join(roles.future)} at all of the next {horizon} time "
+            f"stamps, but {path} has {ahead} of {needed} rows after the last {roles.target!r}. "
+            f"Add them, with {roles.target!r} left empty."
+        )
+
+
 def make_forecaster(
     roles: Roles,
     *,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from calibrant.cli._grid import aligned
 from calibrant.cli._output import Voice, write_json, write_out
 from calibrant.cli._series import (
     Coverage,
@@ -133,8 +134,8 @@ def backtest(
     if as_json:
         write_json({"by_horizon": _records(by_horizon), "over_time": _records(over_time)})
     elif not quiet:
-        write_out(f"By horizon\n{by_horizon.round(4).to_string()}\n")
-        write_out(f"Over time, one step ahead\n{over_time.round(4).to_string()}")
+        write_out(f"By horizon\n{_shown(by_horizon, coverage)}\n\n")
+        write_out(f"Over time, one step ahead\n{_shown(over_time, coverage)}")
 
 
 def _start(text: str) -> int | str:
@@ -142,6 +143,26 @@ def _start(text: str) -> int | str:
         return int(text)
     except ValueError:
         return text
+
+
+def _shown(scores: Any, coverage: float) -> str:
+    """Return the scores people look at first, in lines of 80 characters; --json has them all."""
+    from calibrant.metrics._table import number
+
+    lines = [
+        {
+            str(scores.index.name): str(place),
+            "rows": str(int(row["n"])),
+            "ECPE": f"{row['ecpe']:.4f}",
+            "floor": f"{row['ecpe_floor']:.4f}",
+            f"{100 * coverage:.4g}% cover": f"{row['coverage']:.1%}",
+            "CRPS": number(row["crps"]),
+            "RMSE": number(row["rmse"]),
+            "EPIW": number(row["epiw"]),
+        }
+        for place, row in scores.iterrows()
+    ]
+    return aligned(lines, left=(str(scores.index.name),))
 
 
 def _records(scores: Any) -> list[dict[str, Any]]:
@@ -168,6 +189,4 @@ def _figure(result: Backtest, target: str, coverage: float) -> Figure:
     above.set(xlabel="time", ylabel=target)
     coverage_over_time(result, level=coverage, ax=below)
     below.set(xlabel="time")
-    for ax in (above, below):
-        ax.tick_params(axis="x", rotation=20)
     return figure

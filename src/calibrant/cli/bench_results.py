@@ -21,7 +21,7 @@ _FORMATS = ("png", "svg", "pdf")
 
 
 def show(
-    results: Results,
+    results: Results = Path("results"),
     metrics: Annotated[
         str | None, typer.Option(help="Metrics, separated by commas.", metavar="NAMES")
     ] = None,
@@ -94,7 +94,7 @@ def _show_tables(records: list[Record], number: str, form: Form) -> None:
 
 
 def figures(
-    results: Results,
+    results: Results = Path("results"),
     out: Annotated[Path, typer.Option(help="Folder of the figures.", metavar="DIR")] = Path(
         "figures"
     ),
@@ -120,7 +120,7 @@ def figures(
 
 
 def report(
-    results: Results,
+    results: Results = Path("results"),
     out: Annotated[Path, typer.Option(help="Markdown file to write.", metavar="FILE")] = Path(
         "reproduction.md"
     ),

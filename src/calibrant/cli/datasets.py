@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibrant.cli._output import write_json, write_out
+from calibrant.cli._grid import aligned
+from calibrant.cli._output import Voice, write_json, write_out
 
 if TYPE_CHECKING:
     from calibrant.datasets import DatasetInfo
@@ -34,15 +35,16 @@ def datasets(
         write_json([dataclasses.asdict(entry) for entry in found])
     elif name is None:
         write_out(_listing(found))
+        Voice().say(
+            "\ncalibrant datasets NAME says more about one. What is not at hand is downloaded when "
+            "it is first loaded; CALIBRANT_DATA or --data names a folder that has it."
+        )
     else:
         write_out("\n\n".join(_description(entry) for entry in found))
 
 
-_NUMBERS = ("rows", "columns")
-
-
 def _listing(found: list[DatasetInfo]) -> str:
-    """Lines of aligned columns, of less than 80 characters: nothing is cut in a pipe."""
+    """Lines of less than 80 characters."""
     lines = [
         {
             "name": entry.name,
@@ -55,14 +57,7 @@ def _listing(found: list[DatasetInfo]) -> str:
         }
         for entry in found
     ]
-    width = {name: max(len(name), *(len(line[name]) for line in lines)) for name in lines[0]}
-    return "\n".join(
-        "  ".join(
-            text.rjust(width[name]) if name in _NUMBERS else text.ljust(width[name])
-            for name, text in line.items()
-        ).rstrip()
-        for line in ({name: name for name in width}, *lines)
-    )
+    return aligned(lines, left=("name", "variant", "task", "licence", "at hand"))
 
 
 def _description(entry: DatasetInfo) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -11,12 +11,22 @@ from calibrant.cli._output import Voice, write_json, write_out
 from calibrant.cli._tables import read_table
 from calibrant.errors import ParameterError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calibrant.distributions import Distribution
+    from calibrant.estimators import NetworkRegressor
+
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Folder of a fitted model.", metavar="MODEL")],
     data: Annotated[
         Path, typer.Argument(help="Rows the model has not seen, with targets.", metavar="DATA")
     ],
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(help="Another model to compare with; repeatable.", metavar="MODEL"),
+    ] = None,
     target: Annotated[
         str | None,
         typer.Option(
@@ -40,43 +50,114 @@ def evaluate(
     if as_json and as_markdown:
         raise ParameterError("Choose one of --json and --markdown.")
     if report is not None:
-        from calibrant.report import check_free, write_report
+        from calibrant.report import check_free
 
         check_free(report, overwrite=force)
-    from calibrant.cli._columns import check_columns, labels, rows_with_target
-    from calibrant.cli._models import categorical_columns, innermost, model_inputs
-    from calibrant.estimators import load_model
+    from calibrant.cli._columns import labels
     from calibrant.metrics import evaluate as evaluate_forecast
 
-    fitted = load_model(model)
-    name = target or innermost(fitted).target_name_
-    if name is None:
-        raise ParameterError(f"{model} was fitted to a target without a name: pass --target.")
-    frame = read_table(data, text=categorical_columns(fitted))
-    check_columns(frame, [name] if groups is None else [name, groups], data)
     voice = Voice(quiet=quiet)
-    frame = rows_with_target(frame, name, data, voice)
-    inputs = model_inputs(fitted, frame, data, without=[name])
-    with voice.hears_warnings():
-        dist = fitted.predict_dist(inputs)
-    members = None if groups is None else labels(frame, groups)
-    result = evaluate_forecast(dist, frame[name].to_numpy(), members)
+    paths = _named([model, *(against or [])])
+    forecasts = _forecasts(paths, data, target, groups, voice)
+    first = next(iter(forecasts.values()))
+    members = None if groups is None else labels(first.rows, groups)
+    results = {
+        name: evaluate_forecast(each.dist, first.y, members) for name, each in forecasts.items()
+    }
+    if against:
+        from calibrant.cli._comparison import Comparison
+        from calibrant.metrics import compare_scores
+
+        crps = {name: each.dist.crps(first.y) for name, each in forecasts.items()}
+        result: Any = Comparison(results, compare_scores(crps))
+    else:
+        (result,) = results.values()
     if as_json:
         write_json(result.to_dict())
     elif as_markdown:
         write_out(result.to_markdown())
     else:
         write_out(str(result))
-        if result.groups is not None:
-            write_out(f"\n{result.groups}")
+        for name, each in results.items():
+            if each.groups is not None:
+                write_out(f"\n{f'{name}: ' if against else ''}{each.groups}")
     if report is not None:
+        from calibrant.report import write_report
+
         write_report(
             report,
-            fitted,
-            inputs,
-            frame[name],
+            _shown(forecasts) if against else first.model,
+            first.inputs,
+            first.y,
             overwrite=force,
-            groups=None if members is None else frame[groups].map(str),
-            title=f"{model.name} on {data.name}",
+            groups=None if groups is None else first.rows[groups].map(str),
+            title=f"{', '.join(paths)} on {data.name}",
+            target=first.y.name,
         )
         voice.say(f"Report: {report}")
+
+
+class Forecast(NamedTuple):
+    """What a model says about the rows of a table whose target is known."""
+
+    model: NetworkRegressor
+    rows: pd.DataFrame
+    y: pd.Series[Any]
+    inputs: Any
+    dist: Distribution
+
+
+def _named(paths: list[Path]) -> dict[str, Path]:
+    """Models by the names of their folders, or by their paths where those are not enough."""
+    if len(set(paths)) < len(paths):
+        raise ParameterError("--against names a model twice, or the model itself.")
+    short = {path.name: path for path in paths}
+    return short if len(short) == len(paths) else {str(path): path for path in paths}
+
+
+def _forecasts(
+    paths: dict[str, Path], data: Path, target: str | None, groups: str | None, voice: Voice
+) -> dict[str, Forecast]:
+    from calibrant.cli._models import innermost
+    from calibrant.estimators import load_model
+
+    models = {name: load_model(path) for name, path in paths.items()}
+    model, path = next(zip(models.values(), paths.values(), strict=True))
+    column = target or innermost(model).target_name_
+    if column is None:
+        raise ParameterError(f"{path} was fitted to a target without a name: pass --target.")
+    found: dict[str, Forecast] = {}
+    for name, each in models.items():
+        # What is said about the rows is the same for all models: once is enough.
+        speaker = Voice(quiet=True) if found else voice
+        found[name] = _forecast(each, data, column, groups, speaker)
+    return found
+
+
+def _forecast(
+    model: NetworkRegressor, data: Path, target: str, groups: str | None, voice: Voice
+) -> Forecast:
+    from calibrant.cli._columns import check_columns, rows_with_target
+    from calibrant.cli._models import categorical_columns, model_inputs
+
+    frame = read_table(data, text=categorical_columns(model))
+    check_columns(frame, [target] if groups is None else [target, groups], data)
+    rows = rows_with_target(frame, target, data, voice)
+    inputs = model_inputs(model, rows, data, without=[target])
+    with voice.hears_warnings():
+        dist = model.predict_dist(inputs)
+    return Forecast(model, rows, rows[target], inputs, dist)
+
+
+def _shown(forecasts: dict[str, Forecast]) -> dict[str, Any]:
+    """What the report compares: models, or only their forecasts where inputs differ."""
+    first = next(iter(forecasts.values()))
+    return {
+        name: each.model if _same(each.inputs, first.inputs) else each.dist
+        for name, each in forecasts.items()
+    }
+
+
+def _same(inputs: Any, others: Any) -> bool:
+    same: bool = inputs.equals(others) if hasattr(inputs, "equals") else False
+    return same

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibrant.cli._output import Voice, write_json, write_out
+from calibrant.cli._output import Voice, write_csv, write_json
 from calibrant.cli._series import (
     Coverage,
     Data,
@@ -25,6 +25,7 @@ from calibrant.cli._series import (
     Target,
     Time,
     Window,
+    check_ahead,
     check_figure,
     check_level,
     make_forecaster,
@@ -84,6 +85,8 @@ def forecast(
     voice = Voice(quiet=quiet)
     roles = Roles(target, time, id, past or [], future or [], static or [])
     series = read_series(data, roles, voice)
+    if future:
+        check_ahead(series, horizon, data)
     model = make_forecaster(
         series.roles,
         horizon=horizon,
@@ -106,7 +109,7 @@ def forecast(
     if as_json:
         write_json(table.astype({"time": str}).to_dict("records"))
     elif out is None:
-        write_out(table.to_csv(index=False, lineterminator="\n"))
+        write_csv(table)
 
 
 def _table(model: Forecaster, X: Any, coverage: float) -> pd.DataFrame:
@@ -140,7 +143,6 @@ def _figure(model: Forecaster, X: Any, target: str, coverage: float) -> Figure:
         intervals(part, x=ahead, coverage=sorted({0.5, coverage}), ax=ax)
         name = "" if table.ids == (None,) else f", {table.ids[code]}"
         ax.set(xlabel="time", ylabel=f"{target}{name}")
-        ax.tick_params(axis="x", rotation=20)
     return figure
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibrant.cli._output import Voice, write_json, write_out
+from calibrant.cli._output import Voice, write_csv, write_json
 from calibrant.cli._tables import check_output, read_table, write_table
 from calibrant.errors import ParameterError
 
@@ -60,7 +60,7 @@ def predict(
         bounded = table.abs() < float("inf")
         write_json(table.astype(object).where(bounded, None).to_dict("records"))
     elif out is None:
-        write_out(table.to_csv(index=False, lineterminator="\n"))
+        write_csv(table)
 
 
 def _levels(values: list[float], option: str) -> list[float]:

@@ -18,20 +18,20 @@ _ONE_GAUSSIAN: dict[str, Any] = {
     "matching_patience": 10,
     "average": 0.0,
 }
-_MIXTURE: dict[str, Any] = {
+_MIXTURES: dict[str, Any] = {
     "head": "mixture",
     "periodic": 0.1,
-    "members": 1,
-    "cross_fit": 0,
+    "members": 2,
+    "cross_fit": 4,
+    "epochs": 200,
     "match": "rows",
-    "epochs": 10,  # the likelihood finds the shape, the kernel score does the rest
     "matching_epochs": 200,
     "matching_lr": 1e-3,
     "matching_patience": 30,
     "average": 5.0,
 }
 PRESETS: dict[Quality, dict[str, Any]] = {
-    "fast": _ONE_GAUSSIAN,
-    "default": _MIXTURE,
-    "best": _MIXTURE | {"members": 2, "cross_fit": 4},
+    "fast": _ONE_GAUSSIAN | {"matching_epochs": 5},
+    "default": _ONE_GAUSSIAN,
+    "best": _MIXTURES,
 }

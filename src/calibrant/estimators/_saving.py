@@ -92,9 +92,10 @@ def restore_estimator(
 
 
 def _complete(manifest: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
-    """Add what the first models did not know of."""
-    if manifest["class"] == "MMDRegressor" and "quality" not in manifest["parameters"]:
-        manifest["parameters"] |= {"quality": "fast", "head": "gaussian"} | manifest["parameters"]
+    """Add what the first models did not know of: they were one network that saw plain numbers."""
+    parameters = manifest["parameters"]
+    if manifest["class"] == "MMDRegressor" and "quality" not in parameters:
+        parameters |= {"periodic": 0.0, "members": 1, "cross_fit": 0, "average": 0.0}
         tensors["contraction_"] = np.array(1.0)
 
 

@@ -58,10 +58,11 @@ class MMDRegressor(HeteroscedasticRegressor):
     Parameters
     ----------
     quality : {"fast", "default", "best"}
-        How much work a model is worth; sets what below is left at None. "fast" is one Gaussian
-        network. "default" is one network with a mixture head that sees its inputs through
-        periodic embeddings and is trained by the kernel score for most of its time. "best" mixes
-        eight of them, cross-fitted in four folds, so that all rows teach the final map.
+        How much work a model is worth; sets what below is left at None. "default" is one Gaussian
+        network, matched given the input; "fast" the same with five epochs of matching. "best" is
+        eight networks, two in each of four folds, so that all rows teach the final map; they
+        have mixture heads, see their inputs through periodic embeddings, and are trained by the
+        kernel score with averaged weights.
     members : int or None
         Networks a fold; their predictions are mixed.
     cross_fit : int or None

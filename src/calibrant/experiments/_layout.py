@@ -5,15 +5,23 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Collection, Sequence
+from itertools import groupby
 from typing import Literal
 
 Form = Literal["text", "markdown", "csv"]
 
 
 def laid_out(
-    headings: Sequence[str], lines: Sequence[Sequence[str]], form: Form, *, right: Collection[int]
+    headings: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    form: Form,
+    *,
+    right: Collection[int],
+    above: int = 0,
 ) -> str:
     """Lay out lines under their headings, the columns of `right` flush right.
+
+    As text the first columns, `above` many, stand above a block of lines that share them.
 
     Examples
     --------
@@ -30,11 +38,16 @@ def laid_out(
         rule = ["--:" if i in right else "---" for i in range(len(headings))]
         return "".join(f"| {' | '.join(line)} |\n" for line in (headings, rule, *lines))
     width = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
-    return "".join(
-        "  ".join(
-            text.rjust(width[i]) if i in right else text.ljust(width[i])
-            for i, text in enumerate(line)
-        ).rstrip()
-        + "\n"
-        for line in (headings, *lines)
+
+    def aligned(line: Sequence[str]) -> str:
+        cells = (
+            line[i].rjust(width[i]) if i in right else line[i].ljust(width[i])
+            for i in range(above, len(line))
+        )
+        return "  ".join(cells).rstrip()
+
+    blocks = groupby(lines, key=lambda line: ", ".join(line[:above]))
+    return "\n".join(
+        "\n".join([*([title] if above else []), *map(aligned, (headings, *block)), ""])
+        for title, block in blocks
     )

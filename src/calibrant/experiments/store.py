@@ -124,7 +124,9 @@ class Store:
     def records(self) -> list[Record]:
         """All results, in the order of their names."""
         if not self.folder.is_dir():
-            raise MissingFileError(f"There is no folder {self.folder} of results.")
+            raise MissingFileError(
+                f"There is no folder {self.folder} of results: calibrant bench paper makes one."
+            )
         return [record for cell in self.cells() if (record := self.read(cell)) is not None]
 
     @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,7 +22,7 @@ _NUMBERS = range(4, 10)
 
 def comparison_table(rows: Sequence[Comparison], form: Form = "text") -> str:
     """A line per cell: ours, the floor, the published figure with its own digits, the verdict."""
-    return laid_out(_HEADINGS, [_line(row) for row in rows], form, right=_NUMBERS)
+    return laid_out(_HEADINGS, [_line(row) for row in rows], form, right=_NUMBERS, above=3)
 
 
 def claims_table(findings: Sequence[Finding], form: Form = "text") -> str:
@@ -44,30 +44,21 @@ def claims_table(findings: Sequence[Finding], form: Form = "text") -> str:
         ]
         for found in findings
     ]
-    return laid_out(headings, lines, form, right=(6, 7))
+    return laid_out(headings, lines, form, right=(6, 7), above=2)
 
 
 def claims_summary(findings: Sequence[Finding], form: Form = "text") -> str:
-    """A line per claim, method and protocol: on how many data sets it holds, and on which not."""
+    """A line per claim, method and protocol: on how many data sets it holds, ties and fails."""
     groups: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
     for found in findings:
         groups[found.protocol, found.claim.text, found.method].append(found)
     lines = []
     for key, group in groups.items():
-        sets = {
-            answer: [found.dataset for found in group if found.answer == answer]
-            for answer in ("holds", "tie", "fails")
-        }
-        short = min(found.baselines for found in group)
-        lines.append(
-            [
-                *key,
-                *(f"{len(sets['holds'])} of {len(group)}", ", ".join(sets["tie"]) or "none"),
-                *(", ".join(sets["fails"]) or "none", str(short)),
-            ]
-        )
+        counts = Counter(found.answer for found in group)
+        answers = (str(counts[answer]) for answer in ("holds", "tie", "fails"))
+        lines.append([*key, *answers, str(min(found.baselines for found in group))])
     headings = ("protocol", "claim", "method", "holds", "tie", "fails", "baselines")
-    return laid_out(headings, lines, form, right=(6,))
+    return laid_out(headings, lines, form, right=range(3, 7), above=2)
 
 
 def depth_table(records: Sequence[Record], form: Form = "text") -> str:
@@ -94,7 +85,7 @@ def depth_table(records: Sequence[Record], form: Form = "text") -> str:
             ]
         )
     headings = ("protocol", "method", "layers", "trials", "ecpe", "± s.e.", "floor", "fit seconds")
-    return laid_out(headings, lines, form, right=range(2, 8)) if lines else ""
+    return laid_out(headings, lines, form, right=range(2, 8), above=1) if lines else ""
 
 
 def _line(row: Comparison) -> list[str]:

@@ -16,6 +16,8 @@ from calibrant.metrics import evaluate
 
 _SCORES = ("ecpe", "mcpe", "coverage", "crps", "nll", "epiw", "rmse", "mae")
 
+_SHOWN = ("n", "ecpe", "ecpe_floor", "coverage", "crps", "rmse", "epiw")  # fit a line
+
 
 @dataclass(frozen=True, eq=False)
 class Forecasts:
@@ -116,9 +118,10 @@ class Backtest:
     def __str__(self) -> str:
         first, n = self.by_horizon[1], len(self.by_horizon[1])
         left_out = f", {self.tested - n:,} without a whole window" if n < self.tested else ""
+        scores = self.scores()[[*_SHOWN]].round(4).to_string()
         return (
             f"Back-test, policy {self.policy!r}: {n:,} of {self.tested:,} rows{left_out}, from "
-            f"{first.index[0]} to {first.index[-1]}\n{self.scores().to_string()}"
+            f"{first.index[0]} to {first.index[-1]}\n{scores}"
         )
 
     def _at(self, horizon: int) -> Forecasts:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.base import clone
 from calibrant.distributions import Distribution, concatenate
 from calibrant.errors import DataError, ParameterError
 from calibrant.forecasting._backtest import Backtest, Forecasts
+from calibrant.forecasting._progress import training_bar
 from calibrant.forecasting._rows import Rows, read_rows
 from calibrant.forecasting._step import StepModel, Stream
 from calibrant.forecasting._table import SeriesTable
@@ -84,8 +84,9 @@ def backtest(
     blocks = list(_blocks(first, len(times), policy, every))
     found: dict[int, list[Forecasts]] = {step: [] for step in range(1, model.horizon + 1)}
     tested = int(np.sum(rows.stamps >= times[first]))
-    model.verbose = model.verbose or (verbose and len(blocks) == 1)
-    with _bar(verbose and len(blocks) > 1, len(blocks)) as advance:
+    several = verbose and len(blocks) > 1  # one bar over the trainings, none for each of them
+    model.verbose = (model.verbose or verbose) and not several
+    with training_bar("Back-test", len(blocks), show=several) as advance:
         model._fit_rows(_between(rows, times, 0, first))
         model.fh_ = list(found)
         model._appended(_between(rows, times, first, len(times)), tell=True)
@@ -195,17 +196,3 @@ def _stamp(start: Any, times: Any) -> Any:
         return pd.Period(start, times.freqstr)
     stamp = pd.Timestamp(start)
     return stamp.tz_localize(times.tz) if times.tz is not None and stamp.tz is None else stamp
-
-
-@contextmanager
-def _bar(show: bool, total: int) -> Iterator[Callable[[], None]]:
-    """Progress over the trainings: gives a function that moves it on."""
-    if not show:
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("Back-test", total=total)
-        yield lambda: bar.advance(task)

@@ -20,6 +20,7 @@ from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._covariates import Covariates
 from calibrant.forecasting._design import Design
 from calibrant.forecasting._paths import joint_sample, step_correlation
+from calibrant.forecasting._progress import training_bar
 from calibrant.forecasting._report import Repair, SeriesReport
 from calibrant.forecasting._rows import Array, Rows, read_inputs, read_rows
 from calibrant.forecasting._step import StepModel, Stream, common_pits
@@ -63,7 +64,7 @@ class Forecaster(BaseEstimator):
     random_state : int, RandomState or None
         Seed of all steps; None leaves the estimator its own.
     verbose : bool, default False
-        Show the training of each step.
+        Show progress: the stages of training, or a bar over the steps where there are several.
 
     Attributes
     ----------
@@ -211,15 +212,18 @@ class Forecaster(BaseEstimator):
     def _train(self) -> None:
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.horizon)
         steps, held_out = [], []
-        for step, seed in enumerate(seeds, start=1):
-            estimator = clone(self._estimator())
-            if self.random_state is not None:
-                estimator.set_params(random_state=int(seed))
-            if self.verbose:
-                estimator.set_params(verbose=True)
-            model = StepModel(step, self.design_, estimator, self._recalibrator())
-            held_out.append(model.fit(self.series_))
-            steps.append(model)
+        several = self.verbose and self.horizon > 1
+        with training_bar("Steps ahead", self.horizon, show=several) as advance:
+            for step, seed in enumerate(seeds, start=1):
+                estimator = clone(self._estimator())
+                if self.random_state is not None:
+                    estimator.set_params(random_state=int(seed))
+                if self.verbose:
+                    estimator.set_params(verbose=not several)
+                model = StepModel(step, self.design_, estimator, self._recalibrator())
+                held_out.append(model.fit(self.series_))
+                steps.append(model)
+                advance()
         self.steps_ = steps
         self.correlation_ = step_correlation(common_pits(held_out))
 

@@ -40,7 +40,9 @@ def condition_of(
         z = _moments(prediction)
     if bandwidth is None:
         bandwidth = 0.1 * median_squared_distance(z.reshape(-1, z.shape[-1]))
-    return Condition(z, bandwidth)
+    # Squared distances of float32 rows far from 0 would be differences of large numbers.
+    z = z.double()
+    return Condition(z - z.mean(dim=-2, keepdim=True), bandwidth)
 
 
 def _moments(prediction: Prediction) -> Tensor:

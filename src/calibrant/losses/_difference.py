@@ -27,34 +27,47 @@ class Difference(NamedTuple):
     @classmethod
     def of(cls, prediction: Prediction, y: Tensor, counts: Tensor) -> Difference:
         """Compare predictions (..., n, K) with targets; `counts` (..., n) weigh the rows."""
-        share = counts / counts.sum(dim=-1, keepdim=True)
         rows, (n, k) = prediction.means.shape[:-1], prediction.means.shape[-2:]
-        flat = [part.reshape(-1, n, k) for part in prediction]
-        share = share.expand(rows).reshape(-1, n)
+        weights, means, variances = (part.reshape(-1, n, k) for part in prediction)
+        y, counts = (part.expand(rows).reshape(-1, n) for part in (y, counts))
+        share = shares(counts)
+        # Only distances count: from one of the targets they keep their digits in float32.
+        origin = y[:, :1]
         return cls(
-            y.expand(rows).reshape(-1, n), share, flat[1], flat[2], -share[..., None] * flat[0]
+            y - origin, share, means - origin[..., None], variances, -share[..., None] * weights
         )
 
     @torch.no_grad()
     def reach(self) -> tuple[float, float]:
-        """Largest distance between two positions, and largest variance."""
-        low = torch.minimum(self.y.min(), self.means.min())
-        high = torch.maximum(self.y.max(), self.means.max())
-        return float(high - low), float(self.variances.max())
+        """Largest distance between two positions of a batch, and largest variance.
+
+        Batches with an infinite number or none do not count: the others must not suffer.
+        """
+        low = torch.minimum(self.y.amin(dim=1), self.means.amin(dim=(1, 2)))
+        high = torch.maximum(self.y.amax(dim=1), self.means.amax(dim=(1, 2)))
+        both = torch.stack([high - low, self.variances.amax(dim=(1, 2))])
+        finite = both.isfinite().all(dim=0)
+        distance, variance = torch.where(finite, both, 0.0).amax(dim=1).tolist()
+        return distance, variance
 
 
 def without_diagonal(
     value: Tensor, prediction: Prediction, y: Tensor, kernel: Kernel, counts: Tensor
 ) -> Tensor:
     """U-statistic of a V-statistic: take out the terms i = j, which are kernel scores."""
-    share = counts / counts.sum(dim=-1, keepdim=True)
     scores = score_rows(prediction, y, kernel)
-    return over_pairs(value - (share.square() * scores).sum(dim=-1), counts)
+    return over_pairs(value - (shares(counts).square() * scores).sum(dim=-1), counts)
 
 
 def over_pairs(value: Tensor, counts: Tensor) -> Tensor:
     """U-statistic of a sum over i != j whose masses add up to 1 over the rows."""
-    share = counts / counts.sum(dim=-1, keepdim=True)
-    pairs = 1.0 - share.square().sum(dim=-1)
-    some = pairs > 1e-12  # a batch of one row has no pairs: its U-statistic is 0
+    pairs = 1.0 - shares(counts).square().sum(dim=-1)
+    # A batch of one row has no pairs, and one of no weight has none that count: 0.
+    some = (pairs > 1e-12) & (counts.sum(dim=-1) > 0)
     return torch.where(some, value / torch.where(some, pairs, 1.0), 0.0)
+
+
+def shares(counts: Tensor) -> Tensor:
+    """Weights of the rows, (..., n), as shares of their sum; of nothing each has none."""
+    total = counts.sum(dim=-1, keepdim=True)
+    return counts / torch.where(total > 0, total, 1.0)

@@ -12,9 +12,10 @@ from calibrant.errors import ParameterError
 from calibrant.kernels import GaussianKernel, Kernel
 from calibrant.losses._condition import Condition
 from calibrant.losses._difference import Difference
-from calibrant.losses._spectral import as_tensors, waves, waves_at
+from calibrant.losses._spectral import as_tensors, count_waves, waves, waves_at
 
 _ELEMENTS = 1 << 18  # of one temporary
+_MOST_WAVES = 10_000  # of all kernels; each costs as much as `features` rows of a matrix
 
 
 def random_features_v(
@@ -31,16 +32,24 @@ def random_features_v(
             f'method="linear" given a condition needs Gaussian kernels, got '
             f'{type(kernel).__name__}; use method="fused".'
         )
-    turn = _turns(condition, features)
     reach = difference.reach()
+    if sum(count_waves(h, *reach) for h in kernel.bandwidths) > _MOST_WAVES:
+        raise ParameterError(
+            f'method="linear" given a condition can\'t resolve bandwidths as small as '
+            f"{min(kernel.bandwidths):.3g} for rows up to {reach[0]:.3g} apart with variances up "
+            f'to {reach[1]:.3g}; widen the bandwidths or use method="fused".'
+        )
     chosen = [waves(h, *reach) for h in kernel.bandwidths]
-    w, weight = as_tensors(chosen, turn.device)
-    k = difference.means.shape[-1]
-    size = max(64, _ELEMENTS // (len(turn) * len(w) * k))
+    w, weight = as_tensors(chosen, difference.y.device)
+    frequencies = _frequencies(condition, features)
+    batches, _, k = difference.means.shape
+    size = max(64, _ELEMENTS // (batches * len(w) * k))
 
     def part(
-        y: Tensor, share: Tensor, means: Tensor, variances: Tensor, masses: Tensor, turn: Tensor
+        y: Tensor, share: Tensor, means: Tensor, variances: Tensor, masses: Tensor, z: Tensor
     ) -> Tensor:
+        angle = z @ frequencies
+        turn = torch.cat([torch.cos(angle), torch.sin(angle)], dim=-1) / math.sqrt(features)
         of_targets = waves_at(y, None, w)
         of_normals = waves_at(means.flatten(1), variances.flatten(1), w)
         sums = []
@@ -50,18 +59,16 @@ def random_features_v(
         return torch.stack(sums)  # (2, B, Q, 2 F)
 
     total = torch.zeros((), dtype=torch.float64, device=w.device)
-    rows = [each.double().split(size, dim=1) for each in (*difference, turn)]
+    rows = [each.double().split(size, dim=1) for each in (*difference, condition.z)]
     for chunk in zip(*rows, strict=True):
         total = total + checkpoint(part, *chunk, use_reentrant=False)
     return (weight[:, None] * total.square()).sum(dim=(0, 2, 3))
 
 
-def _turns(condition: Condition, features: int) -> Tensor:
-    """Cosines and sines of the random waves at every row, (B, n, 2 F), over sqrt(F)."""
-    z = condition.z.double()
-    # The same waves in every call: a loss that is minimised must not change under the steps.
-    generator = torch.Generator(z.device).manual_seed(0)
-    shape = z.shape[-1], features
-    normal = torch.randn(shape, generator=generator, dtype=torch.float64, device=z.device)
-    angle = z @ (normal / math.sqrt(condition.bandwidth))
-    return torch.cat([torch.cos(angle), torch.sin(angle)], dim=-1) / math.sqrt(features)
+def _frequencies(condition: Condition, features: int) -> Tensor:
+    """Draws from the spectrum of the kernel on the condition, (d, F)."""
+    # The same in every call and on every device: a loss must not change under the steps.
+    generator = torch.Generator().manual_seed(0)
+    shape = condition.z.shape[-1], features
+    normal = torch.randn(shape, generator=generator, dtype=torch.float64)
+    return normal.to(condition.z.device) / math.sqrt(condition.bandwidth)

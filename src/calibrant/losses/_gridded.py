@@ -23,6 +23,7 @@ from calibrant.losses._difference import Difference
 from calibrant.losses._spectral import TAIL, waves_at
 
 _ELEMENTS = 1 << 20  # of one temporary
+_FAR = 1000.0  # reach of a kernel over which gaps are worth looking for
 _WIDE = 4.0  # predictions of this many bandwidths of variance have no high frequencies
 
 
@@ -36,27 +37,50 @@ def gridded_v(difference: Difference, bandwidth: float, reach: float, variance: 
     reach, variance : float
         Largest distance between two positions and largest variance.
     """
-    period = reach + TAIL * math.sqrt(bandwidth + 2.0 * variance)
-    start = min(float(difference.y.min()), float(difference.means.detach().min()))
+    difference = Difference(*(part.double() for part in difference))
+    gap = TAIL * math.sqrt(bandwidth + 2.0 * variance)
+    if reach > _FAR * gap:
+        difference = _draw_together(difference, gap)
+        reach, _ = difference.reach()
     return torch.stack(
         [
-            _one_batch(Difference(*parts), bandwidth, start, period)
-            for parts in zip(*(part.double() for part in difference), strict=True)
+            _one_batch(Difference(*parts), bandwidth, reach + gap)
+            for parts in zip(*difference, strict=True)
         ]
     )
 
 
-def _one_batch(d: Difference, h: float, start: float, period: float) -> Tensor:
+@torch.no_grad()
+def _shifts(difference: Difference, gap: float) -> Tensor:
+    """By how much to move targets and normals down until no neighbours are further apart.
+
+    The first target stays: it is the origin, around which positions have all their digits.
+    """
+    positions = torch.cat([difference.y, difference.means.flatten(1)], dim=1)
+    ordered, order = positions.sort(dim=1)
+    excess = (ordered.diff(dim=1) - gap).clamp_min(0.0).cumsum(dim=1)
+    shift = torch.zeros_like(positions).scatter(1, order[:, 1:], excess)
+    return shift - shift[:, :1]
+
+
+def _draw_together(difference: Difference, gap: float) -> Difference:
+    """Close the gaps that no kernel value crosses: one far row must not ask for a vast grid."""
+    y, means = difference.y, difference.means
+    of_targets, of_normals = _shifts(difference, gap).tensor_split([y.shape[1]], dim=1)
+    return difference._replace(y=y - of_targets, means=means - of_normals.view_as(means))
+
+
+def _one_batch(d: Difference, h: float, period: float) -> Tensor:
     """The formula of the module for one batch; `d` holds (n,) and (n, K)."""
     # A step at which the squared signal, of variance h / 4, is integrated without error.
     cells = next_fast_len(math.ceil(period * TAIL / (math.pi * math.sqrt(h))), real=True)
     means, variances, masses = (part.flatten() for part in (d.means, d.variances, d.masses))
     wide = variances >= _WIDE * h
     signal = torch.zeros(cells, dtype=torch.float64, device=d.y.device)
-    signal = _deposit(signal, d.y - start, torch.zeros_like(d.y), d.share, h, period)
-    signal = _deposit(signal, means[~wide] - start, variances[~wide], masses[~wide], h, period)
+    signal = _deposit(signal, d.y, torch.zeros_like(d.y), d.share, h, period)
+    signal = _deposit(signal, means[~wide], variances[~wide], masses[~wide], h, period)
     spectrum = torch.fft.rfft(signal) * (period / cells)
-    spectrum = _add_waves(spectrum, means[wide] - start, variances[wide], masses[wide], h, period)
+    spectrum = _add_waves(spectrum, means[wide], variances[wide], masses[wide], h, period)
     power = spectrum.real.square() + spectrum.imag.square()
     # Frequency 0 holds the masses, which add up to nothing; -w mirrors w.
     both = torch.full_like(power, 2.0)
@@ -73,20 +97,22 @@ def _deposit(
     if not len(positions):
         return signal
     step = period / len(signal)
-    half = math.ceil(TAIL * math.sqrt(float(variances.detach().max()) + 0.5 * h) / step)
+    widest = float(variances.detach().nan_to_num().max())
+    half = math.ceil(TAIL * math.sqrt(widest + 0.5 * h) / step)
     offsets = torch.arange(-half, half + 1, device=signal.device)
 
-    def spread(signal: Tensor, positions: Tensor, variances: Tensor, masses: Tensor) -> Tensor:
+    def spread(positions: Tensor, variances: Tensor, masses: Tensor) -> Tensor:
         cell = torch.round(positions.detach() / step).long()[:, None] + offsets
         width = variances[:, None] + 0.5 * h
         squared = (cell.double() * step - positions[:, None]).square()
         value = masses[:, None] * torch.exp(-0.5 * squared / width)
         value = value / torch.sqrt(2.0 * math.pi * width)
-        return signal.index_add(0, (cell % len(signal)).flatten(), value.flatten())
+        cell = (cell % len(signal)).flatten()
+        return torch.zeros_like(signal).index_add(0, cell, value.flatten())
 
     for part in _parts(len(positions), len(offsets)):
         rows = positions[part], variances[part], masses[part]
-        signal = _recomputed(spread, signal, *rows)
+        signal = signal + _recomputed(spread, *rows)
     return signal
 
 
@@ -99,13 +125,13 @@ def _add_waves(
     w = 2.0 * math.pi / period * torch.arange(len(spectrum), device=spectrum.device).double()
     order = variances.detach().argsort(descending=True)
 
-    def shift(spectrum: Tensor, positions: Tensor, variances: Tensor, masses: Tensor) -> Tensor:
+    def transform(positions: Tensor, variances: Tensor, masses: Tensor) -> Tensor:
         count = int((w.square() * variances.detach().min() <= TAIL**2).sum())
         low = w[:count]
         cosine, sine = waves_at(positions[None], variances[None], low)
         smooth = torch.exp(-0.25 * h * low.square())
         added = torch.complex(smooth * (cosine[0] @ masses), -smooth * (sine[0] @ masses))
-        return torch.cat([spectrum[:count] + added, spectrum[count:]])
+        return torch.nn.functional.pad(added, (0, len(w) - count))
 
     # Rows of like variance share a chunk, so that each needs only its own frequencies.
     narrowest = float(variances.detach().min())
@@ -113,7 +139,7 @@ def _add_waves(
     for part in _parts(len(order), most):
         chosen = order[part]
         rows = positions[chosen], variances[chosen], masses[chosen]
-        spectrum = _recomputed(shift, spectrum, *rows)
+        spectrum = spectrum + _recomputed(transform, *rows)
     return spectrum
 
 

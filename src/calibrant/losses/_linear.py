@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from calibrant.errors import ParameterError
@@ -9,7 +10,7 @@ from calibrant.kernels import EnergyKernel, GaussianKernel, Kernel
 from calibrant.losses._difference import Difference
 from calibrant.losses._gridded import gridded_v
 from calibrant.losses._sorted import sorted_v
-from calibrant.losses._spectral import spectral_v, waves
+from calibrant.losses._spectral import count_waves, spectral_v, waves
 
 _MOST_WAVES = 100  # of one kernel; above, a few dozen cells of a grid are cheaper
 
@@ -28,10 +29,8 @@ def linear_v(difference: Difference, kernel: Kernel) -> Tensor:
             f'method="linear" needs Gaussian kernels or draws under the energy kernel, got '
             f'{type(kernel).__name__} and normals; use method="fused".'
         )
-    chosen = {h: waves(h, reach, variance) for h in kernel.bandwidths}
-    few = [each for each in chosen.values() if len(each.frequencies) <= _MOST_WAVES]
-    value = spectral_v(difference, few) if few else 0.0 * difference.masses.sum(dim=(1, 2))
-    for h, each in chosen.items():
-        if len(each.frequencies) > _MOST_WAVES:
-            value = value + gridded_v(difference, h, reach, variance)
-    return value
+    narrow = [h for h in kernel.bandwidths if count_waves(h, reach, variance) > _MOST_WAVES]
+    chosen = [waves(h, reach, variance) for h in kernel.bandwidths if h not in narrow]
+    values = [spectral_v(difference, chosen)] if chosen else []
+    values += [gridded_v(difference, h, reach, variance) for h in narrow]
+    return torch.stack(values).sum(dim=0)

@@ -53,7 +53,7 @@ class Prediction(NamedTuple):
 
 def score_rows(prediction: Prediction, y: Tensor, kernel: Kernel) -> Tensor:
     """``k(y, y) - 2 E k(Y, y) + E k(Y, Y')`` of every row, (..., n): the terms i = j."""
-    w, m, v = prediction
+    w, m, v = (part.double() for part in prediction)
     target = y.double()[..., None]
     nothing = torch.zeros((), dtype=torch.float64, device=y.device)
     to_target = (w * kernel.expectation(m - target, v)).sum(dim=-1)

@@ -61,6 +61,11 @@ def waves(bandwidth: float, reach: float, variance: float) -> Waves:
     return Waves(unit.frequencies / root, unit.weights)
 
 
+def count_waves(bandwidth: float, reach: float, variance: float) -> float:
+    """About how many waves a kernel needs; narrow ones need many."""
+    return _period(reach / math.sqrt(bandwidth), 2.0 * variance / bandwidth) * TAIL / math.tau
+
+
 def _round_up(value: float) -> float:
     return float(2.0 ** (math.ceil(4.0 * math.log2(value)) / 4.0)) if value > 1e-3 else 1e-3
 
@@ -86,11 +91,14 @@ def _hermite(count: int) -> Waves:
 
 def _trapezoid(distance: float, ratio: float) -> Waves:
     """Equal steps: the kernel is repeated with a period that keeps its copies out of reach."""
-    period = distance + TAIL * math.sqrt(1.0 + ratio)
-    step = 2.0 * math.pi / period
+    step = math.tau / _period(distance, ratio)
     w: Array = step * np.arange(1.0, math.ceil(TAIL / step) + 1.0)
     density: Array = np.exp(-0.5 * w**2) / math.sqrt(2.0 * math.pi)
     return Waves(w, 2.0 * step * density)
+
+
+def _period(distance: float, ratio: float) -> float:
+    return distance + TAIL * math.sqrt(1.0 + ratio)
 
 
 def _error(candidate: Waves, distance: float, ratio: float) -> float:
@@ -156,6 +164,7 @@ def _transform(
 ) -> tuple[Tensor, Tensor]:
     """Cosine and sine parts of the characteristic function, each (B, Q)."""
 
+    @torch.no_grad()  # which is a thread's own
     def part(rows: slice) -> Tensor:
         spread = None if variances is None else variances[:, rows]
         mass = masses[:, rows, None]
@@ -186,6 +195,7 @@ def _gather(
     with_cosine = torch.stack([cosine, w * sine, curvature * cosine], dim=1).to(means.dtype)
     with_sine = torch.stack([sine, -w * cosine, curvature * sine], dim=1).to(means.dtype)
 
+    @torch.no_grad()
     def part(rows: slice) -> Tensor:
         c, s = waves_at(means[:, rows], variances[:, rows], w)
         return torch.baddbmm(with_cosine @ c, with_sine, s)

@@ -68,8 +68,9 @@ class DistributionMatchingLoss(nn.Module):
 
     Notes
     -----
-    "fused" and "linear" treat the targets as constants and can be differentiated once. "fused"
-    works in the precision of its input and adds up in float64.
+    "fused" and "linear" treat targets and sample weights as constants and can be differentiated
+    once; "auto" takes "pairwise" where one of them requires a gradient. "fused" works in the
+    precision of its input and adds up in float64.
 
     Examples
     --------
@@ -130,7 +131,7 @@ class DistributionMatchingLoss(nn.Module):
         generator : torch.Generator, optional
             Source of the draws of ``expectation="sampled"``.
         """
-        method = self._choose(y)
+        method = self._choose(y, sample_weight)
         dtype = torch.float64 if method != "fused" else torch.promote_types(y.dtype, torch.float32)
         prediction = Prediction.of(dist, y, dtype)
         condition = condition_of(self.match, prediction, x, self.condition_bandwidth)
@@ -142,6 +143,7 @@ class DistributionMatchingLoss(nn.Module):
         all_pairs = self.statistic == "v"
         if method == "pairwise":
             return pairwise(prediction, y, self.kernel, counts, condition, diagonal=all_pairs)
+        y, counts = y.detach(), counts.detach()
         difference = Difference.of(prediction, y, counts.to(dtype))
         condition = None if condition is None else condition.of_batches(shape, dtype)
         if method == "fused":
@@ -155,11 +157,11 @@ class DistributionMatchingLoss(nn.Module):
         value = value.view(shape[:-1])
         return value if all_pairs else without_diagonal(value, prediction, y, self.kernel, counts)
 
-    def _choose(self, y: Tensor) -> Method:
+    def _choose(self, y: Tensor, sample_weight: Tensor | None = None) -> Method:
         """Fastest exact method for the question asked."""
         if self.method != "auto":
             return self.method
-        if y.requires_grad:
+        if y.requires_grad or (sample_weight is not None and sample_weight.requires_grad):
             return "pairwise"
         points = self.expectation == "sampled"
         exact = isinstance(self.kernel, GaussianKernel) or (

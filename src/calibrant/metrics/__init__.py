@@ -22,6 +22,7 @@ from calibrant.metrics.conditional import (
 )
 from calibrant.metrics.evaluation import evaluate
 from calibrant.metrics.floor import NoiseFloor, noise_floor
+from calibrant.metrics.paired import ScoreDifference, compare_scores
 from calibrant.metrics.scorers import crps_scorer, ecpe_scorer, nll_scorer
 from calibrant.metrics.scoring import crps, interval_score, nll, pinball
 from calibrant.metrics.sharpness import epiw, mean_width, mpiw
@@ -33,10 +34,12 @@ __all__ = [
     "Evaluation",
     "GroupCalibration",
     "NoiseFloor",
+    "ScoreDifference",
     "WorstGroup",
     "calibration_by_bins",
     "calibration_by_group",
     "calibration_test",
+    "compare_scores",
     "coverage",
     "crps",
     "crps_scorer",

@@ -13,6 +13,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from calibrant.errors import ParameterError
 from calibrant.networks.distribution_network import DistributionNetwork
 from calibrant.networks.dropout import monte_carlo_passes
+from calibrant.networks.mlp import MLP
 from calibrant.networks.recurrent import Recurrent
 
 
@@ -62,6 +63,8 @@ class MemberNetworks(nn.Module):
             alone: Tensor = self.single(rows)
             return alone[None]
         pattern = self._pattern[0].train(self.training)
+        if type(pattern.body) is MLP:
+            return self._by_layers(pattern, rows)
 
         def one(weights: dict[str, Tensor], buffers: dict[str, Tensor], rows: Tensor) -> Tensor:
             result: Tensor = functional_call(pattern, (weights, buffers), (rows,))
@@ -79,6 +82,19 @@ class MemberNetworks(nn.Module):
                 f'nn.GRU: use network="lstm" or "gru", or calibrant.networks.Recurrent. ({error})'
             ) from error
         return result
+
+    def _by_layers(self, pattern: DistributionNetwork, rows: Tensor) -> Tensor:
+        """Outputs of perceptrons: as vmap gives them, without what it costs around a product."""
+        weights = self._weights()
+        shared = rows.ndim == self._rows_ndim
+        x = (rows.expand(self.size, *rows.shape) if shared else rows).flatten(2)
+        for name, layer in pattern.named_modules():
+            if isinstance(layer, nn.Linear):
+                weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
+                x = torch.baddbmm(bias[:, None], x, weight.mT)
+            elif isinstance(layer, nn.ReLU | nn.Dropout):
+                x = layer(x)
+        return x
 
     def passes(self, x: Tensor, count: int, seed: int) -> Tensor:
         """Raw outputs of Monte-Carlo passes of one network, (count, n, head.n_outputs)."""

@@ -27,8 +27,14 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def tidy(ax: Axes) -> None:
-    """Leave out the frame lines that carry no data."""
+    """Leave out the frame lines that carry no data, and of dates what their neighbours say."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
     ax.spines[["top", "right"]].set_visible(False)
+    locator = ax.xaxis.get_major_locator()
+    if isinstance(locator, AutoDateLocator):
+        short: Any = ConciseDateFormatter  # matplotlib does not annotate it
+        ax.xaxis.set_major_formatter(short(locator))
 
 
 def legend_above(ax: Axes, **options: Any) -> None:

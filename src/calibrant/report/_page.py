@@ -10,7 +10,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from calibrant.metrics import LEVELS
+from calibrant.metrics import LEVELS, compare_scores
 from calibrant.metrics._inputs import Array, column
 from calibrant.metrics.floor import binomial_band
 from calibrant.metrics.significance import p_text
@@ -19,7 +19,6 @@ from calibrant.report._chart import BAND_CONFIDENCE, Chart
 from calibrant.report._facts import data_facts, surprises, version_facts
 from calibrant.report._forecasts import Judged
 from calibrant.report._moving_charts import interval_chart, width_chart
-from calibrant.report._paired import compare
 from calibrant.report._slices import Slicing, cut, table_columns, worst
 from calibrant.report._words import Units, level_text, percent
 
@@ -95,7 +94,7 @@ def render(
             scores=_scores(forecasts),
             pairs=[
                 asdict(pair) | {"sentence": pair.sentence, "p": p_text(pair.p_value)}
-                for pair in compare(forecasts)
+                for pair in compare_scores({each.name: each.crps for each in forecasts})
             ],
             sections={name: [asdict(chart) for chart in part] for name, part in sections.items()},
             sources=len(cuts[0]),

@@ -56,15 +56,15 @@ def run_stage(
     optimiser = Adam(
         parameters, lr=stage.lr, weight_decay=stage.weight_decay, fused=_can_fuse(train.y.device)
     )
-    first = validation_score(stage, network, validation)
-    best = BestWeights(network, first, stage.patience)
-    records = [_record(stage, 0, None, first)]
     orders = generators[:1] if stage.together else generators
     pit = None if stage.pit is None else partial(validation_pit, stage.pit, network, validation)
     steps = math.ceil(train.n_rows / stage.batch_size)
     average = WeightAverage(network, stage.average * steps) if stage.average else None
     progress.start(stage)
     with threads_for(stage.batch_size * train.steps):
+        first = validation_score(stage, network, validation)
+        best = BestWeights(network, first, stage.patience)
+        records = [_record(stage, 0, None, first)]
         for epoch in range(1, stage.epochs + 1):
             loss = run_epoch(stage, network, train, orders, optimiser, average)
             with average.in_place() if average else nullcontext():

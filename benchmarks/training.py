@@ -1,0 +1,293 @@
+"""Time training steps beside a loop written by hand: python benchmarks/training.py [--device cuda].
+
+A 256-256 network, batches of 256, random numbers. By hand means what one would write in PyTorch:
+two hidden layers, the Gaussian likelihood, batches by index, fused Adam, and the likelihood of the
+held-out rows after every epoch. Rounds take every contender in turn, so that what else the
+machine does hits all of them; ratios are medians over the rounds, above 1 means that the second
+one named is slower. CPU seconds count all threads and leave out the waiting for others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import date
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor
+from calibrant.networks import GaussianHead, MemberNetworks, build_network
+from calibrant.training import Rows, Silent, Stage, run_stage
+
+FEATURES, HIDDEN, BATCH = 8, (256, 256), 256
+EPOCHS = 2  # of one turn; the first turn warms up and does not count
+
+
+class Cost(NamedTuple):
+    """Seconds of an epoch."""
+
+    wall: float
+    cpu: float
+
+
+def make_rows(n: int, device: torch.device, seed: int = 0) -> Rows:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, FEATURES))
+    y = np.sin(x[:, 0]) + (0.1 + 0.2 * (x[:, 1] > 0)) * rng.normal(size=n)
+    arrays = x, y / y.std(), np.ones(n)
+    return Rows(*(torch.tensor(a, dtype=torch.float32, device=device) for a in arrays))
+
+
+# ---- by hand ------------------------------------------------------------------------------------
+
+
+def by_hand(train: Rows, held_out: Rows) -> Callable[[], None]:
+    """One epoch of a loop without this package."""
+    model = plain_network().to(train.y.device)
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
+
+    def epoch() -> None:
+        model.train()
+        for index in torch.randperm(len(train.y), device=train.y.device).split(BATCH):
+            optimiser.zero_grad()
+            likelihood(model(train.x[index]), train.y[index]).backward()
+            optimiser.step()
+        model.eval()
+        with torch.no_grad():
+            likelihood(model(held_out.x), held_out.y).item()
+
+    return epoch
+
+
+def plain_network() -> nn.Sequential:
+    first, second = HIDDEN
+    return nn.Sequential(
+        nn.Linear(FEATURES, first), nn.ReLU(), nn.Linear(first, second), nn.ReLU(),
+        nn.Linear(second, 2),
+    )  # fmt: skip
+
+
+def likelihood(outputs: Tensor, y: Tensor) -> Tensor:
+    mean, log_variance = outputs.unbind(dim=1)
+    return 0.5 * (log_variance + (y - mean) ** 2 / log_variance.exp()).mean()
+
+
+def with_lightning(train: Rows, held_out: Rows) -> Callable[[], None] | None:
+    """One epoch of Lightning's trainer on the same model, where Lightning is installed."""
+    try:
+        import lightning
+    except ImportError:
+        return None
+    import logging
+
+    from torch.utils.data import DataLoader, TensorDataset
+
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+
+    class Module(lightning.LightningModule):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = plain_network()
+
+        def training_step(self, batch: list[Tensor], _: int) -> Tensor:
+            return likelihood(self.network(batch[0]), batch[1])
+
+        def validation_step(self, batch: list[Tensor], _: int) -> None:
+            likelihood(self.network(batch[0]), batch[1])
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.Adam(self.parameters(), lr=1e-3, fused=True)
+
+    module = Module()
+    batches, held = (
+        DataLoader(TensorDataset(rows.x.cpu(), rows.y.cpu()), BATCH, shuffle=shuffle)
+        for rows, shuffle in ((train, True), (held_out, False))
+    )
+
+    def epoch() -> None:
+        # A trainer starts for every turn: its start is spread over the epochs of the turn.
+        trainer = lightning.Trainer(
+            max_epochs=EPOCHS, logger=False, enable_checkpointing=False, num_sanity_val_steps=0,
+            enable_progress_bar=False, enable_model_summary=False,
+            accelerator="gpu" if train.y.is_cuda else "cpu",
+        )  # fmt: skip
+        trainer.fit(module, batches, held)
+
+    return epoch
+
+
+# ---- ours ---------------------------------------------------------------------------------------
+
+
+def stages(train: Rows) -> list[Stage]:
+    """Both stages as the estimator runs them by default, for as many epochs as a turn has."""
+    generator = torch.Generator(train.y.device).manual_seed(0)
+    both = MMDRegressor(batch_size=BATCH, hidden=HIDDEN)._stages(train, generator)
+    return [replace(stage, epochs=EPOCHS, patience=EPOCHS) for stage in both]
+
+
+def ours(stage: Stage, train: Rows, held_out: Rows, seeds: range) -> Callable[[], None]:
+    """`EPOCHS` epochs of a stage for as many members as there are seeds."""
+    network = members(train, seeds)
+    generators = [torch.Generator(train.y.device).manual_seed(seed) for seed in seeds]
+    return lambda: void(run_stage(stage, network, train, held_out, generators, Silent()))
+
+
+def members(train: Rows, seeds: range) -> MemberNetworks:
+    networks = []
+    for seed in seeds:
+        torch.manual_seed(seed)
+        networks.append(build_network("mlp", FEATURES, HIDDEN, GaussianHead()))
+    return MemberNetworks(networks).to(train.y.device)
+
+
+def void(_: object) -> None: ...
+
+
+# ---- measuring ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def cost(turn: Callable[[], None], epochs: int, n_threads: int, device: torch.device) -> Cost:
+    """Seconds an epoch of one turn."""
+    with threads(n_threads):
+        synchronise(device)
+        wall, cpu = time.perf_counter(), time.process_time()
+        turn()
+        synchronise(device)
+        return Cost((time.perf_counter() - wall) / epochs, (time.process_time() - cpu) / epochs)
+
+
+def synchronise(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def product_rate(device: torch.device) -> float:
+    """Floating-point operations a second of float32 matrix products, one thread on a CPU."""
+    size = 4096 if device.type == "cuda" else 1024
+    a = torch.randn(size, size, device=device)
+    costs = [cost(lambda: void(a @ a), 1, 1, device).wall for _ in range(10)]
+    return 2.0 * size**3 / min(costs)
+
+
+def step_operations() -> float:
+    """Operations of one training step: products forward, by weights and by inputs backward."""
+    widths = [FEATURES, *HIDDEN, 2]
+    sizes = [before * after for before, after in pairwise(widths)]
+    return 2.0 * BATCH * (3 * sum(sizes) - sizes[0])  # nothing goes back into the data
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rows", type=int, default=8192)
+    parser.add_argument("--quick", action="store_true", help="2,048 rows, 2 rounds")
+    options = parser.parse_args()
+    device = torch.device(options.device)
+    rows, rounds = (2048, 2) if options.quick else (options.rows, options.rounds)
+    machine = torch.cuda.get_device_name() if device.type == "cuda" else platform.machine()
+    print(
+        f"256-256 network, batch {BATCH}, {rows:,} rows, {date.today()}, {machine}, "
+        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, torch {torch.__version__}"
+    )
+    report(race(rows, rounds, device), rows, device)
+    fit_small(device)
+
+
+def race(n: int, rounds: int, device: torch.device) -> dict[str, list[Cost]]:
+    """Costs of an epoch, a list with one entry a round for every contender."""
+    train, held_out = make_rows(n, device), make_rows(512, device, seed=1)
+    one, two = stages(train)
+    cores = torch.get_num_threads()
+    hand, lightning = by_hand(train, held_out), with_lightning(train, held_out)
+    five = [ours(one, train, held_out, range(seed, seed + 1)) for seed in range(5)]
+    # turn, epochs that it runs, threads that it may use
+    turns: dict[str, tuple[Callable[[], None], int, int]] = {
+        "by hand, one thread": (hand, 1, 1),
+        "by hand, all threads": (hand, 1, cores),
+        "stage 1": (ours(one, train, held_out, range(1)), EPOCHS, cores),
+        "stage 2, joint": (ours(two, train, held_out, range(1)), EPOCHS, cores),
+        "5 members": (ours(one, train, held_out, range(5)), EPOCHS, cores),
+        "5 in sequence": (lambda: void([fit() for fit in five]), EPOCHS, cores),
+    }
+    if lightning is not None:
+        turns["Lightning"] = (lightning, EPOCHS, cores)
+    if device.type == "cuda":
+        turns["25 members"] = (ours(one, train, held_out, range(25)), EPOCHS, cores)
+    costs: dict[str, list[Cost]] = {name: [] for name in turns}
+    for number in range(rounds + 1):
+        for name, turn in turns.items():
+            measured = cost(*turn, device)
+            if number > 0:
+                costs[name].append(measured)
+    return costs
+
+
+def report(costs: dict[str, list[Cost]], n: int, device: torch.device) -> None:
+    steps = -(-n // BATCH)
+    print(f"\n{'':<24}{'ms a step':>11}{'CPU ms':>9}   medians over {len(costs['stage 1'])} rounds")
+    for name, each in costs.items():
+        wall, cpu = (1e3 * statistics.median(part) / steps for part in zip(*each, strict=True))
+        print(f"{name:<24}{wall:>11.3f}{cpu:>9.3f}")
+    if "Lightning" not in costs:
+        print(f"{'Lightning':<24}{'not installed':>20}")
+    print(f"\n{'ratio':<44}{'wall':>7}{'CPU':>7}   target")
+    for first, second, target in (
+        ("stage 1", "by hand, one thread", ">= 1.0"),
+        ("stage 1", "by hand, all threads", ">= 1.0"),
+        ("stage 1", "Lightning", ">= 2"),
+        ("5 members", "5 in sequence", ">= 1.15"),
+        ("stage 1", "stage 2, joint", "<= 2 on a GPU"),
+    ):
+        if second in costs:
+            ratios = ratio(costs[second], costs[first])
+            print(f"{f'{first} against {second}':<44}{ratios[0]:>7.2f}{ratios[1]:>7.2f}   {target}")
+    rate, needed = product_rate(device), step_operations()
+    print(
+        f"\na step needs {needed / 1e6:.0f} MFLOP; matrix products reach {rate / 1e9:.0f} GFLOP/s"
+    )
+    for name, count in (("by hand, one thread", 1), ("stage 1", 1), ("5 members", 5)):
+        seconds = statistics.median(each.wall for each in costs[name]) / steps
+        print(f"{name:<24}{count * needed / seconds / rate:>8.0%} of that")
+
+
+def ratio(above: list[Cost], below: list[Cost]) -> tuple[float, float]:
+    """Medians over rounds of the ratios of wall and of CPU seconds."""
+    pairs = list(zip(above, below, strict=True))
+    wall = statistics.median(a.wall / b.wall for a, b in pairs)
+    return wall, statistics.median(a.cpu / b.cpu for a, b in pairs)
+
+
+def fit_small(device: torch.device) -> None:
+    rows = make_rows(500, torch.device("cpu"))
+    model = HeteroscedasticRegressor(random_state=0, device=str(device))
+    seconds = cost(lambda: void(model.fit(rows.x.numpy(), rows.y.numpy())), 1, 2, device)
+    print(
+        f"\na fit on 500 rows: {seconds.wall:.2f} s, {seconds.cpu:.2f} s of CPU, "
+        f"{len(model.history_) - 1} epochs (target < 2 s)"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""Matching at the edges: rows without weight, far from zero, far from each other, not finite."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.distributions import Normal
+
+from calibrant.errors import ParameterError
+from calibrant.kernels import adaptive_bandwidths
+from calibrant.losses import DistributionMatchingLoss
+
+METHODS = ["linear", "fused"]
+
+
+def rows(n: int = 40, *, scale: float = 1.0, shift: float = 0.0):
+    """Means, spreads, targets and inputs."""
+    rng = np.random.default_rng(0)
+    mu, sigma = rng.normal(size=n), 0.2 + rng.random(n)
+    y = mu + sigma * rng.normal(size=n)
+    arrays = scale * mu + shift, scale * sigma, scale * y + shift, rng.random((n, 2))
+    return [torch.tensor(each) for each in arrays]
+
+
+def evaluate(method, mu, sigma, y, x, *, weight=None, match="marginal", spread=1.0, **options):
+    """Value, and its gradients by mean and spread."""
+    mu, sigma = mu.clone().requires_grad_(), sigma.clone().requires_grad_()
+    loss = DistributionMatchingLoss(
+        match, adaptive_bandwidths(spread), condition_bandwidth=0.3, method=method, **options
+    )
+    value = loss(Normal(mu, sigma, validate_args=False), y, x, weight)
+    value.sum().backward()
+    return value.detach(), mu.grad, sigma.grad
+
+
+def assert_twins(method, *data, rtol: float, **options) -> None:
+    truth = evaluate("pairwise", *(each.double() for each in data), **options)
+    for ours, theirs in zip(evaluate(method, *data, **options), truth, strict=True):
+        error = (ours.double() - theirs).norm()
+        assert error <= rtol * theirs.norm() + 1e-12
+
+
+@pytest.mark.parametrize("method", ["pairwise", *METHODS])
+@pytest.mark.parametrize("statistic", ["u", "v"])
+@pytest.mark.parametrize("match", ["marginal", "joint"])
+def test_rows_without_weight_are_as_if_absent(method: str, statistic: str, match: str) -> None:
+    mu, sigma, y, x = rows()
+    weight = torch.ones(40, dtype=torch.float64)
+    weight[25:] = 0.0
+    options = {"statistic": statistic, "match": match}
+    all_rows = evaluate(method, mu, sigma, y, x, weight=weight, **options)
+    some = evaluate(method, mu[:25], sigma[:25], y[:25], x[:25], **options)
+    # Random features do not change with the rows, so they agree as well.
+    torch.testing.assert_close(all_rows[0], some[0])
+    for ours, theirs in zip(all_rows[1:], some[1:], strict=True):
+        torch.testing.assert_close(ours[:25], theirs)
+        assert not ours[25:].any()
+
+
+@pytest.mark.parametrize("method", ["pairwise", *METHODS])
+@pytest.mark.parametrize("statistic", ["u", "v"])
+@pytest.mark.parametrize("match", ["marginal", "joint"])
+def test_a_batch_without_weight_has_no_loss(method: str, statistic: str, match: str) -> None:
+    weight = torch.zeros(40, dtype=torch.float64)
+    for each in evaluate(method, *rows(), weight=weight, statistic=statistic, match=match):
+        assert not each.any()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_equal_targets(method: str) -> None:
+    mu, sigma, y, x = rows()
+    assert_twins(method, mu, sigma, torch.full_like(y, 0.3), x, rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+@pytest.mark.parametrize("statistic", ["u", "v"])
+def test_units_do_not_matter(method: str, scale: float, statistic: str) -> None:
+    data = rows(scale=scale)
+    assert_twins(method, *data, rtol=1e-9, spread=scale, statistic=statistic)
+    one = [each.float() for each in data]
+    assert_twins(method, *one, rtol=2e-5, spread=scale, statistic=statistic)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_targets_far_from_zero(method: str, dtype: torch.dtype) -> None:
+    """Against the reference on the same numbers: what float32 input has lost is not ours."""
+    data = [each.to(dtype) for each in rows(shift=1e6)]
+    assert_twins(method, *data, rtol=1e-5 if dtype == torch.float32 else 1e-9)
+
+
+def test_very_many_targets_far_from_zero(monkeypatch) -> None:
+    """Waves in float32 see distances from the middle, not from zero."""
+    from calibrant.losses import _spectral
+
+    monkeypatch.setattr(_spectral, "_MANY", 10)
+    near = evaluate("linear", *rows(500))
+    far = evaluate("linear", *rows(500, shift=1e6))
+    for ours, theirs in zip(far, near, strict=True):
+        assert (ours - theirs).norm() <= 1e-5 * theirs.norm()
+
+
+@pytest.mark.parametrize("method", ["pairwise", "fused"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_conditions_far_from_zero(method: str, dtype: torch.dtype) -> None:
+    mu, sigma, y, x = rows(60)
+    truth = evaluate("pairwise", mu, sigma, y, x, match="joint")
+    moved = [each.to(dtype) for each in (mu, sigma, y)]
+    value = evaluate(method, *moved, x + 1e6, match="joint")[0]
+    assert float(value) == pytest.approx(float(truth[0]), rel=1e-5)
+
+
+def test_one_far_row_needs_no_vast_grid(monkeypatch) -> None:
+    """Gaps that no kernel value crosses are closed, without a change of the value."""
+    from calibrant.losses import _gridded
+
+    cells = []
+    one_batch = _gridded._one_batch
+    monkeypatch.setattr(
+        _gridded, "_one_batch", lambda d, h, p: cells.append(p / h**0.5) or one_batch(d, h, p)
+    )
+    mu, sigma, y, x = rows()
+    mu[3], y[7] = 1e9, -3e12
+    assert_twins("linear", mu, sigma, y, x, rtol=1e-9)
+    assert max(cells) < 2000
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), 1e200])
+def test_a_member_that_explodes_leaves_the_others_alone(bad: float) -> None:
+    mu, sigma, y, x = (torch.stack([each, each]) for each in rows())
+    mu[0, 5] = bad
+    for method in METHODS:
+        value, by_mean, by_spread = evaluate(method, mu, sigma, y, x)
+        alone = evaluate(method, *(each[1] for each in (mu, sigma, y, x)))
+        torch.testing.assert_close((value[1], by_mean[1], by_spread[1]), alone, rtol=1e-8, atol=0)
+
+
+def test_random_features_refuse_a_kernel_that_they_cannot_resolve() -> None:
+    mu, sigma, y, x = rows()
+    mu[3] = 1e6
+    with pytest.raises(ParameterError, match=r'can\'t resolve .* use method="fused"'):
+        evaluate("linear", mu, sigma, y, x, match="joint")
+
+
+def test_weights_with_a_gradient_take_the_reference() -> None:
+    mu, sigma, y, _ = rows()
+    gradients = []
+    for method in ("auto", "pairwise"):
+        weight = torch.linspace(0.5, 1.0, 40, dtype=torch.float64).requires_grad_()
+        DistributionMatchingLoss(method=method)(Normal(mu, sigma), y, None, weight).backward()
+        gradients.append(weight.grad)
+    torch.testing.assert_close(*gradients)
+
+
+def test_threads_keep_no_graph(monkeypatch) -> None:
+    """Work handed to threads of our own must not be recorded there for a second derivative."""
+    from calibrant.losses import _spectral
+
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    made: list[bool] = []
+    by_chunks = _spectral._by_chunks
+
+    def watched(*arguments):
+        parts = by_chunks(*arguments)
+        made.extend(part.requires_grad for part in parts)
+        return parts
+
+    monkeypatch.setattr(_spectral, "_by_chunks", watched)
+    evaluate("linear", *rows(5000))
+    assert made
+    assert not any(made)
