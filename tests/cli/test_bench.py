@@ -69,6 +69,38 @@ def test_show_markdown_csv_and_export(run, results: Path, tmp_path: Path) -> Non
     assert (tmp_path / "a.csv").read_text().count("\n") == 7
 
 
+def test_show_in_the_layout_of_the_paper(run, results: Path) -> None:
+    done = run("bench", "show", results, "--table", "2", "--csv")
+    assert "Table 2, published" in done.stdout
+    assert ",0.041 ± 0.003," in done.stdout
+    assert run("bench", "show", results, "--table", "all").stdout.count("Table ") == 4
+    done = run("bench", "show", results, "--table", "9")
+    assert done.exit_code == 2
+    assert "The paper has no table '9': choose from 1, 2, A2, A3" in done.stderr
+
+
+def test_methods_that_are_not_installed(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("calibrant.experiments.methods.find_spec", lambda name: None)
+    done = run("bench", "paper", "--methods", "hnn,ngboost")
+    assert done.exit_code == 2
+    assert "Not installed: ngboost. They are in the extras gp and rivals" in done.stderr
+
+
+@needs_data
+def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    done = run(*QUICK, "--methods", "hnn", "--engine", "here", "--data", DATA, "--out", out)
+    assert done.exit_code == 0, done.stderr
+    assert run("bench", "figures", out, "--out", tmp_path / "figures").exit_code == 0
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
+        "honest-quick-reliability.png",
+        "honest-quick-wine-intervals.png",
+    ]
+    done = run("bench", "report", out, "--out", tmp_path / "docs.md")
+    assert done.exit_code == 0, done.stderr
+    assert "smoke tests" in (tmp_path / "docs.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -80,6 +112,10 @@ def test_show_markdown_csv_and_export(run, results: Path, tmp_path: Path) -> Non
         (["paper", "--protocol", "fair"], "protocol must be one of published, honest"),
         (["paper", "--study", "width"], "--study must be tables or depth"),
         (["paper", "--preset", "slow"], "--preset must be full or quick"),
+        (["paper", "--engine", "dask"], "engine must be one of here, processes, ray"),
+        (["show", ".", "--table", "9"], "has no results yet"),
+        (["figures", ".", "--format", "gif"], "--format must be one of png, svg, pdf"),
+        (["report", "nowhere"], "There is no folder nowhere of results"),
     ],
 )
 def test_bad_arguments(run, arguments: list[str], message: str) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from calibrant.experiments import (
     check_claims,
+    claims_summary,
     claims_table,
-    compare,
+    compare_with_published,
     comparison_table,
     depth_table,
 )
@@ -40,7 +41,7 @@ def records(method: str, **values: list[float]) -> list[dict[str, object]]:
     ],
 )
 def test_verdict_by_standard_errors(values: list[float], verdict: str) -> None:
-    (row,) = compare(records("hnn", ecpe=values), ["ecpe"])
+    (row,) = compare_with_published(records("hnn", ecpe=values), ["ecpe"])
     assert row.verdict == verdict
     assert row.published.printed == "0.041"
     assert row.floor == pytest.approx(0.0102)
@@ -48,14 +49,14 @@ def test_verdict_by_standard_errors(values: list[float], verdict: str) -> None:
 
 
 def test_standard_error() -> None:
-    (row,) = compare(records("hnn", ecpe=[1.0, 2.0, 3.0]), ["ecpe"])
+    (row,) = compare_with_published(records("hnn", ecpe=[1.0, 2.0, 3.0]), ["ecpe"])
     assert (row.mean, row.std_error) == (2.0, pytest.approx(3**-0.5))
 
 
 def test_rounding_of_the_paper_counts() -> None:
     """Naval RMSE is printed as 0.001: 0.0009 is no better than that."""
     rows = [record("hnn", t, {"rmse": 0.0009}, dataset="naval") for t in range(2)]
-    (row,) = compare(rows, ["rmse"])
+    (row,) = compare_with_published(rows, ["rmse"])
     assert row.verdict == "tie"
 
 
@@ -64,17 +65,28 @@ def test_more_is_better_for_r2_and_widths_are_not_judged() -> None:
         record("hnn", t, {"r2": 0.99 + 1e-4 * t, "epiw": 10.0 + t}, dataset="bike_sharing")
         for t in range(2)
     ]
-    epiw, r2 = compare(rows, ["epiw", "r2"])
+    epiw, r2 = compare_with_published(rows, ["epiw", "r2"])
     assert r2.verdict == "better"
     assert epiw.verdict == "narrower"
 
 
+def test_rse_follows_another_formula_than_the_published_values() -> None:
+    rows = [record("hnn", t, {"rse": 0.1 + t}, dataset="bike_sharing") for t in range(2)]
+    (row,) = compare_with_published(rows, ["rse"])
+    assert row.published is not None
+    assert row.verdict == ""
+
+
 def test_missing_scores_are_left_out() -> None:
-    assert compare([record("hnn", 0, {"rmse": None})], ["rmse", "ecpe"]) == []
+    nothing = records("mmd", rmse=[None, 1.0]) + records("hnn", rmse=[1.0, None])
+    assert check_claims(nothing) == []
+    assert compare_with_published([record("hnn", 0, {"rmse": None})], ["rmse", "ecpe"]) == []
 
 
 def test_tables_keep_digits_and_cut_nothing() -> None:
-    rows = compare(records("mmd-as-published", ecpe=[0.3, 0.31], crps=[0.4, 0.5]), ["ecpe", "crps"])
+    rows = compare_with_published(
+        records("mmd-as-published", ecpe=[0.3, 0.31], crps=[0.4, 0.5]), ["ecpe", "crps"]
+    )
     text = comparison_table(rows)
     assert "mmd-as-published" in text
     assert " 0.008 " in text
@@ -108,6 +120,20 @@ def test_claims_are_paired_by_trial() -> None:
     assert claims_table(found, "markdown").count("\n") == 5
 
 
+def test_every_baseline_must_be_beaten() -> None:
+    """The best baseline is clearly beaten, but a noisier one can't be told apart."""
+    (found,) = check_claims(
+        records("mmd", ecpe=[0.01, 0.011, 0.012])
+        + records("hnn", ecpe=[0.02, 0.021, 0.022])
+        + records("ell", ecpe=[0.0, 0.06, 0.03])
+        + records("ngboost", ecpe=[0.0, 0.0, 0.0])  # not in the paper: no part of its claim
+    )
+    assert (found.answer, found.rival, found.baselines) == ("tie", "ell", 2)
+    title, _, line = claims_summary([found]).splitlines()
+    assert title == "published, calibration (ECPE) better than all baselines"
+    assert line.split() == ["mmd", "0", "1", "0", "2"]
+
+
 def test_an_unclear_difference_is_a_tie() -> None:
     (found,) = check_claims(
         records("mmd", ecpe=[0.01, 0.03], mcpe=[1.0, 1.0], rmse=[1.0, 1.0])
@@ -125,7 +151,7 @@ def test_depth_study_has_its_own_table() -> None:
     deep = records("mmd-depth3", ecpe=[0.01, 0.03], mcpe=[0.1, 0.1], rmse=[1.0, 1.0])
     for found in deep:
         found["seconds"] = {"fit": 2.0}
-    assert compare(deep) == check_claims(deep) == []
+    assert compare_with_published(deep) == check_claims(deep) == []
     title, _, line = depth_table(deep).splitlines()
     assert title == "published"
     assert line.split() == ["mmd", "3", "2", "0.0200", "0.01", "0.0102", "2.0"]

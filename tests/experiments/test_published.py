@@ -39,7 +39,7 @@ def test_the_first_table_wins() -> None:
     assert published("bike_sharing", "mc-nll", "rmse").table == "1"
 
 
-@pytest.mark.parametrize("method", ["mmd", "mmd-as-published"])
+@pytest.mark.parametrize("method", ["mmd", "mmd-best", "mmd-as-published"])
 def test_the_proposed_method(method: str) -> None:
     assert published("wine", method, "ecpe").printed == "0.008"
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,19 +12,23 @@ from calibrant.experiments import (
     METHODS,
     TASKS,
     Cell,
-    Outcome,
+    PaperExperiment,
     Store,
+    installed,
     missing,
     plan,
+    run_cells,
     runner,
 )
-from calibrant.experiments.methods import build, settings_of
-from calibrant.experiments.trial import run_trial, settings_for
+from calibrant.experiments.methods import build, lacking, settings_of
+
+PAPER = PaperExperiment()
+NETWORKS = [key for key in METHODS if METHODS[key].role != "rival"]
 
 
 def test_plan() -> None:
     cells = plan(TASKS, METHODS, 5, "published")
-    assert len(cells) == len(set(cells)) == 9 * 9 * 5
+    assert len(cells) == len(set(cells)) == 9 * len(METHODS) * 5
     assert cells[0] == Cell("published", "power_plant", "mcd", 0)
     assert plan(["wine"], ["hnn"], 1, "honest", quick=True)[0].protocol == "honest-quick"
 
@@ -44,13 +47,13 @@ def test_bad_plans(arguments: tuple[object, ...], message: str) -> None:
         plan(*arguments)
 
 
-@pytest.mark.parametrize("key", METHODS)
+@pytest.mark.parametrize("key", NETWORKS)
 def test_settings_of_the_paper(key: str) -> None:
     table = build(key, "published", series=False)
     series = build(key, "published", series=True)
     assert table.network == "mlp"
     assert series.network == ("mlp" if key == "dgp" else "lstm")
-    if key not in ("dgp", "mmd"):
+    if key not in ("dgp", "mmd", "mmd-best"):
         assert (table.lr, table.weight_decay, table.scaling) == (1e-4, 1e-3, "minmax")
     assert build(key, "honest", series=False, quick=True).epochs == 2
 
@@ -64,23 +67,31 @@ def test_library_defaults_are_the_honest_settings() -> None:
     assert honest == settings_of(HeteroscedasticRegressor())
 
 
+def test_settings_are_those_that_none_stands_for() -> None:
+    default, best = (settings_of(build(k, "honest", series=False)) for k in ("mmd", "mmd-best"))
+    assert (default["members"], default["cross_fit"]) == (1, 0)
+    assert (best["members"], best["cross_fit"], best["quality"]) == (2, 4, "best")
+
+
 def test_depth_study() -> None:
     assert len(DEPTH_STUDY) == 20
     assert len(build("mmd-depth4", "honest", series=False).hidden) == 4
     assert build("dgp-depth3", "published", series=False).hidden_layers == 3
     assert build("dgp-depth3", "honest", series=False, quick=True).hidden_layers == 3
-    assert settings_for(Cell("published", "wine", "ell-depth1", 0))["hidden"] == [256]
+    assert PAPER.settings(Cell("published", "wine", "ell-depth1", 0))["hidden"] == [256]
 
 
 @pytest.mark.usefixtures("stand_ins")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("protocol", "dataset"), [("honest", "wine"), ("published", "pm25")])
 def test_every_method_runs(protocol: str, dataset: str, method: str, tmp_path: Path) -> None:
+    if absent := lacking(method):
+        pytest.skip(f"not installed: {', '.join(absent)}")
     cell = Cell(f"{protocol}-quick", dataset, method, 0)
-    record = run_trial(cell, device="cpu")
+    record = PAPER.run(cell, "cpu")
     Store(tmp_path).write(cell, record)  # plain JSON values
     assert record["rows"]["train"] + record["rows"]["test"] == (200 if dataset == "wine" else 195)
-    assert record["settings"] == settings_for(cell)
+    assert record["settings"] == PAPER.settings(cell)
     assert record["scores"]["ecpe"] == pytest.approx(
         np.abs(np.array(record["covered"]) - np.arange(1, 100) / 100).mean(), abs=1e-5
     )
@@ -100,34 +111,44 @@ def test_every_method_runs(protocol: str, dataset: str, method: str, tmp_path: P
 
 
 @pytest.mark.usefixtures("stand_ins")
-def test_same_seed_same_scores() -> None:
-    cell = Cell("honest-quick", "wine", "hnn", 1)
-    one, two = (run_trial(cell, device="cpu") for _ in range(2))
+@pytest.mark.parametrize("method", ["hnn", "lightgbm-crepes"])
+def test_same_seed_same_scores(method: str) -> None:
+    if absent := lacking(method):
+        pytest.skip(f"not installed: {', '.join(absent)}")
+    cell = Cell("honest-quick", "wine", method, 1)
+    one, two = (PAPER.run(cell, "cpu") for _ in range(2))
     assert one["scores"] == two["scores"]
-    assert one["scores"] != run_trial(Cell("honest-quick", "wine", "hnn", 2))["scores"]
+    assert one["scores"] != PAPER.run(Cell("honest-quick", "wine", method, 2))["scores"]
+
+
+def run_here(cells: list[Cell], folder: Path) -> list[tuple[str, str]]:
+    outcomes = run_cells(cells, Store(folder), PAPER, device="cpu", engine="here")
+    return [(outcome.status, outcome.message) for outcome in outcomes]
 
 
 @pytest.mark.usefixtures("stand_ins")
-def test_work_claims_writes_and_does_not_repeat(tmp_path: Path) -> None:
+def test_cells_are_claimed_written_and_not_repeated(tmp_path: Path) -> None:
     store, cell = Store(tmp_path), Cell("honest-quick", "wine", "hnn", 0)
     with store.claim(cell):
-        assert runner._work(cell, str(tmp_path), None, "cpu").status == "busy"
-    assert missing([cell], store) == [cell]
-    assert runner._work(cell, str(tmp_path), None, "cpu").status == "done"
-    assert missing([cell], store) == []
+        assert run_here([cell], tmp_path) == [("busy", "")]
+    assert missing([cell], store, PAPER) == [cell]
+    assert run_here([cell], tmp_path) == [("done", "")]
+    assert missing([cell], store, PAPER) == []
     written = store.path(cell).stat().st_mtime_ns
-    assert runner._work(cell, str(tmp_path), None, "cpu").status == "done"
+    assert run_here([cell], tmp_path) == [("done", "")]
     assert store.path(cell).stat().st_mtime_ns == written
+    with store.claim(cell) as mine:  # nothing stays claimed
+        assert mine
 
 
 @pytest.mark.usefixtures("stand_ins")
 def test_other_settings_are_run_again(tmp_path: Path) -> None:
     store, cell = Store(tmp_path), Cell("honest-quick", "wine", "hnn", 0)
-    runner._work(cell, str(tmp_path), None, "cpu")
+    run_here([cell], tmp_path)
     record = store.read(cell)
     record["settings"]["lr"] = 1.0
     store.write(cell, {key: record[key] for key in record if key not in ("cell",)})
-    assert missing([cell], store) == [cell]
+    assert missing([cell], store, PAPER) == [cell]
 
 
 def test_a_failure_is_told_and_stored_nowhere(
@@ -136,30 +157,40 @@ def test_a_failure_is_told_and_stored_nowhere(
     def fail(*arguments: object) -> None:
         raise ZeroDivisionError("no")
 
-    monkeypatch.setattr(runner, "run_trial", fail)
-    cell = Cell("honest", "wine", "hnn", 0)
-    outcome = runner._work(cell, str(tmp_path), None, "cpu")
-    assert (outcome.status, outcome.message) == ("failed", "ZeroDivisionError: no")
+    monkeypatch.setattr(PaperExperiment, "run", fail)
+    cells = [Cell("honest", "wine", "hnn", 0), Cell("honest", "wine", "mmd", 0)]
+    assert run_here(cells, tmp_path) == [("failed", "ZeroDivisionError: no")] * 2
     assert Store(tmp_path).cells() == []
 
 
-def test_cells_of_a_dead_worker_are_tried_again_with_fewer(
+def test_a_cell_whose_process_dies_twice_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls = []
+    monkeypatch.setattr(
+        runner, "run_in_processes", lambda work, cells, workers: ((cell, None) for cell in cells)
+    )
+    cell = Cell("honest", "wine", "hnn", 0)
+    (outcome,) = run_cells([cell], Store(tmp_path), PAPER, workers=1)
+    assert (outcome.status, outcome.message) == ("failed", "its process was killed twice")
 
-    def pool(cells: list[Cell], workers: int, *others: object) -> Iterator[Outcome]:
-        calls.append((len(cells), workers))
-        yield from [Outcome(cell, "done") for cell in cells[: len(cells) // 2]]
 
-    monkeypatch.setattr(runner, "_in_pool", pool)
-    cells = plan(["wine"], METHODS, 2, "honest")
-    told: list[Outcome] = []
-    outcomes = runner.run_cells(cells, Store(tmp_path), workers=4, on_outcome=told.append)
-    assert calls == [(18, 4), (9, 2)]
-    assert outcomes == told
-    assert [outcome.status for outcome in outcomes] == ["done"] * 13 + ["failed"] * 5
-    assert {outcome.cell for outcome in outcomes} == set(cells)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"engine": "dask"}, "engine must be one of here, processes, ray; got 'dask'"),
+        ({"address": "auto"}, "address names a Ray cluster, but the engine is 'processes'"),
+    ],
+)
+def test_bad_engines(tmp_path: Path, options: dict[str, str], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        run_cells([], Store(tmp_path), PAPER, **options)
+
+
+def test_methods_without_their_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("calibrant.experiments.methods.find_spec", lambda name: None)
+    assert "hnn" in installed(METHODS)
+    assert not {"dgp", "ngboost", "lightgbm-crepes"} & set(installed(METHODS))
+    assert lacking("quantile-forest") == ["quantile-forest"]
 
 
 def test_workers_fit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from calibrant.cli._interrupts import forget_kept, what_was_kept
 from calibrant.cli._output import report_error
 from calibrant.cli.backtest import backtest
 from calibrant.cli.bench import bench
+from calibrant.cli.compare import compare
 from calibrant.cli.datasets import datasets
 from calibrant.cli.demo import demo
 from calibrant.cli.doctor import doctor
@@ -75,6 +76,9 @@ def _describe(
     """Calibrated probabilistic regression: intervals that cover what they promise."""
 
 
-for _command in (fit, predict, evaluate, forecast, backtest, datasets, explain, demo, doctor):
+for _command in (
+    *(fit, predict, evaluate, compare, forecast, backtest),
+    *(datasets, explain, demo, doctor),
+):
     app.command()(_command)
 app.add_typer(bench, name="bench")

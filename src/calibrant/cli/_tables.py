@@ -41,6 +41,16 @@ def read_table(path: Path, *, text: Collection[str] = ()) -> pd.DataFrame:
     return frame
 
 
+def read_training_table(path: Path) -> pd.DataFrame:
+    """Read a table to learn from; categories are the texts of the file, "01" is not 1."""
+    from calibrant.cli._columns import text_columns
+
+    frame = read_table(path)
+    # A second time where needed: which columns are text shows only once they have been read.
+    text = text_columns(frame)
+    return read_table(path, text=text) if text else frame
+
+
 def _read_csv(path: Path, text: Collection[str]) -> pd.DataFrame:
     import pandas as pd
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from calibrant.cli._output import Voice, console, report_error, write_out
-from calibrant.errors import CalibrantError, ParameterError
+from calibrant.cli._cells import names, resumable, watched
+from calibrant.cli._output import Voice
+from calibrant.cli.bench_results import figures, report, show
+from calibrant.errors import CalibrantError, MissingDependencyError, ParameterError
 
-if TYPE_CHECKING:
-    from calibrant.experiments.store import Cell, Store
-    from calibrant.experiments.tables import Form
+_EXTRAS = "They are in the extras gp and rivals: pip install 'calibrant[gp,rivals]'."
 
 bench = typer.Typer(no_args_is_help=True, help="Run the experiments of the paper and compare.")
 
@@ -44,6 +44,15 @@ def paper(
         int | None,
         typer.Option(help="Processes.", min=1, show_default="as many as fit"),
     ] = None,
+    engine: Annotated[
+        str, typer.Option(help="processes, ray, or here: one cell after another.", metavar="NAME")
+    ] = "processes",
+    address: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of the Ray cluster.", metavar="ADDRESS", show_default="this machine"
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.", metavar="DIR")] = Path(
         "results"
     ),
@@ -51,124 +60,52 @@ def paper(
     """Run the paper's tables; results that are there already are not computed again."""
     import time
 
-    from calibrant.experiments import DEPTH_STUDY, METHODS, TASKS, Store, missing, plan
+    from calibrant.experiments import (
+        DEPTH_STUDY,
+        METHODS,
+        TASKS,
+        PaperExperiment,
+        Store,
+        installed,
+        missing,
+        plan,
+        run_cells,
+    )
 
     if study not in ("tables", "depth"):
         raise ParameterError(f"--study must be tables or depth; got {study!r}.")
-    tasks, keys = (TASKS, METHODS) if study == "tables" else (["wine"], DEPTH_STUDY)
     if preset not in ("full", "quick"):
         raise ParameterError(f"--preset must be full or quick; got {preset!r}.")
-    quick = preset == "quick"
+    quick, voice = preset == "quick", Voice()
+    tasks, rows = (TASKS, METHODS) if study == "tables" else (["wine"], DEPTH_STUDY)
+    keys = names(methods) or list(rows)
+    if left_out := sorted(set(keys) - set(installed(keys))):
+        if methods:
+            raise MissingDependencyError(f"Not installed: {', '.join(left_out)}. {_EXTRAS}")
+        voice.note(f"left out, not installed: {', '.join(left_out)}. {_EXTRAS}")
     cells = plan(
-        _names(only) or tasks,
-        _names(methods) or keys,
-        1 if quick else trials,
-        protocol,
-        quick=quick,
+        names(only) or tasks, installed(keys), 1 if quick else trials, protocol, quick=quick
     )
-    store = Store(out)
-    todo = missing(cells, store)
-    voice = Voice()
+    store, experiment = Store(out), PaperExperiment(data)
+    todo = missing(cells, store, experiment)
     voice.say(f"{len(cells) - len(todo)} of {len(cells)} cells are in {out}, {len(todo)} to run")
     start = time.perf_counter()
-    failed = 0
-    if todo:
-        try:
-            failed = _run(todo, store, data, device, workers)
-        except KeyboardInterrupt as error:
-            report_error(
-                f"finished cells are in {out}; the same command continues there.",
-                title="Interrupted",
-            )
-            raise typer.Exit(130) from error
+    with resumable(out), watched(len(todo), voice) as tell:
+        outcomes = run_cells(
+            todo,
+            store,
+            experiment,
+            device=device,
+            engine=engine,
+            workers=workers,
+            address=address,
+            on_outcome=tell,
+        )
+    failed = sum(outcome.status == "failed" for outcome in outcomes)
     voice.say(f"{time.perf_counter() - start:.1f} s; compare with: calibrant bench show {out}")
     if failed:
         raise CalibrantError(f"{failed} of {len(todo)} cells failed; the others are in {out}.")
 
 
-def _run(
-    todo: list[Cell], store: Store, data: Path | None, device: str, workers: int | None
-) -> int:
-    """Run with a bar for those who watch and a line a cell for those who read a log."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from calibrant.experiments import Outcome, run_cells
-
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task("cells", total=len(todo))
-
-        def tell(outcome: Outcome) -> None:
-            bar.update(task, advance=1, description=str(outcome.cell))
-            if outcome.status != "done" or not console.is_terminal:
-                detail = outcome.message or f"{outcome.seconds:.1f} s"
-                bar.console.print(
-                    f"{outcome.cell}: {outcome.status}, {detail}", markup=False, soft_wrap=True
-                )
-
-        outcomes = run_cells(
-            todo, store, data_dir=data, device=device, workers=workers, on_outcome=tell
-        )
-    return sum(outcome.status == "failed" for outcome in outcomes)
-
-
-@bench.command()
-def show(
-    results: Annotated[
-        Path, typer.Argument(help="Folder of the results.", metavar="RESULTS")
-    ] = Path("results"),
-    metrics: Annotated[
-        str | None, typer.Option(help="Metrics, separated by commas.", metavar="NAMES")
-    ] = None,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print the cells as CSV.")] = False,
-    export: Annotated[
-        Path | None,
-        typer.Option(help="Also write all results to one .csv or .parquet file.", metavar="FILE"),
-    ] = None,
-) -> None:
-    """Print ours beside the published figure and the floor, and the paper's claims.
-
-    A tie is a difference within its 95% margin: 2.8 standard errors with five trials. Trials of a
-    series share one split, so their errors are those of training alone.
-    """
-    from calibrant.experiments import (
-        METRICS,
-        Store,
-        check_claims,
-        claims_table,
-        compare,
-        comparison_table,
-        depth_table,
-    )
-
-    if as_markdown and as_csv:
-        raise ParameterError("Choose one of --markdown and --csv.")
-    chosen = _names(metrics) or list(METRICS)
-    if unknown := set(chosen) - set(METRICS):
-        raise ParameterError(
-            f"Unknown metrics: {', '.join(sorted(unknown))}. Choose from {', '.join(METRICS)}."
-        )
-    form: Form = "markdown" if as_markdown else "csv" if as_csv else "text"
-    store = Store(results)
-    records = store.records()
-    if not records:
-        raise ParameterError(f"{results} has no results yet: run calibrant bench paper first.")
-    write_out(comparison_table(compare(records, chosen), form))
-    findings = check_claims(records)
-    if findings and not as_csv:
-        write_out("\n" + claims_table(findings, form))
-    if (depth := depth_table(records, form)) and not as_csv:
-        write_out("\n" + depth)
-    if export is not None:
-        store.export(export)
-
-
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
+for _command in (show, figures, report):
+    bench.command()(_command)

@@ -16,7 +16,8 @@ _PACKAGES = ("calibrant", "torch", "numpy", "scipy", "pandas", "scikit-learn", "
 # What each extra of pyproject.toml unlocks.
 _UNLOCKS = {
     "gp": "DeepGPRegressor, deep Gaussian processes",
-    "ray": "reserved for training on many machines; nothing uses it yet",
+    "ray": "bench and compare on a Ray cluster (--engine ray)",
+    "rivals": "NGBoost, CatBoost, LightGBM with crepes and quantile-forest in bench and compare",
     "sktime": "reserved for the interfaces of skpro and sktime; nothing uses it yet",
     "onnx": "reserved for the export to ONNX; nothing uses it yet",
     "tune": "reserved for tuning with Optuna; nothing uses it yet",

@@ -22,7 +22,7 @@ from calibrant.cli._columns import (
 )
 from calibrant.cli._interrupts import keeping
 from calibrant.cli._output import Voice, write_json
-from calibrant.cli._tables import read_table
+from calibrant.cli._tables import read_table, read_training_table
 from calibrant.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def fit(
     check_free(out, overwrite=force)  # before the work, not after it
     bounds = _bounds(lower, upper)
     voice = Voice(quiet=quiet)
-    frame = _read_training_table(train)
+    frame = read_training_table(train)
     roles = [target, *(name for name in (groups, weight) if name is not None), *(drop or [])]
     check_columns(frame, roles, train)
     frame = rows_with_target(frame, target, train, voice)
@@ -160,13 +160,6 @@ def fit(
     voice.say(f"The model is in {out}. Try: calibrant evaluate {out} TEST")
     if as_json:
         write_json({"model": str(out), **summary, "notes": [*notes, *encoded]})
-
-
-def _read_training_table(path: Path) -> pd.DataFrame:
-    frame = read_table(path)
-    # A second time where needed: categories are the texts of the file, not what was made of them.
-    text = text_columns(frame)
-    return read_table(path, text=text) if text else frame
 
 
 def _validation_rows(

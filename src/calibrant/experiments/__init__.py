@@ -1,41 +1,58 @@
 """The tables of the paper as data: what was published, what to run, what came out."""
 
 from calibrant.experiments.claims import CLAIMS, Claim, Finding, check_claims
-from calibrant.experiments.comparison import METRICS, Comparison, compare
-from calibrant.experiments.methods import DEPTH_STUDY, METHODS, Method
+from calibrant.experiments.comparison import METRICS, Comparison, compare_with_published
+from calibrant.experiments.cross_validation import compare
+from calibrant.experiments.figures import figures
+from calibrant.experiments.leaderboard import Leaderboard
+from calibrant.experiments.methods import DEPTH_STUDY, METHODS, Method, installed
+from calibrant.experiments.paper import PaperExperiment, plan
+from calibrant.experiments.paper_tables import PAPER_TABLES, paper_table
 from calibrant.experiments.published import PublishedCell, published, published_cells
-from calibrant.experiments.runner import Outcome, missing, plan, run_cells
+from calibrant.experiments.recommendation import Standing
+from calibrant.experiments.reproduction import reproduction
+from calibrant.experiments.runner import ENGINES, Experiment, Outcome, missing, run_cells
 from calibrant.experiments.store import Cell, Store
-from calibrant.experiments.tables import claims_table, comparison_table, depth_table
+from calibrant.experiments.tables import claims_summary, claims_table, comparison_table, depth_table
 from calibrant.experiments.tasks import TASKS, Split, Task, make_split
-from calibrant.experiments.trial import run_trial
 
 __all__ = [
     "CLAIMS",
     "DEPTH_STUDY",
+    "ENGINES",
     "METHODS",
     "METRICS",
+    "PAPER_TABLES",
     "TASKS",
     "Cell",
     "Claim",
     "Comparison",
+    "Experiment",
     "Finding",
+    "Leaderboard",
     "Method",
     "Outcome",
+    "PaperExperiment",
     "PublishedCell",
     "Split",
+    "Standing",
     "Store",
     "Task",
     "check_claims",
+    "claims_summary",
     "claims_table",
     "compare",
+    "compare_with_published",
     "comparison_table",
     "depth_table",
+    "figures",
+    "installed",
     "make_split",
     "missing",
+    "paper_table",
     "plan",
     "published",
     "published_cells",
+    "reproduction",
     "run_cells",
-    "run_trial",
 ]

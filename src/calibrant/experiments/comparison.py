@@ -17,6 +17,7 @@ from calibrant.experiments.tasks import TASKS
 
 METRICS = ("ecpe", "mcpe", "rmse", "epiw", "mpiw", "r2", "smape", "rse", "crps")
 _MORE_IS_BETTER = ("r2",)
+_OTHER_FORMULA = ("rse",)  # the published values divide by another spread than the formula says
 _WIDTHS = ("epiw", "mpiw")  # narrower is better only at equal calibration: no verdict of worth
 _PUBLISHED_TRIALS = 5
 _CONFIDENCE = 0.95
@@ -40,7 +41,8 @@ class Comparison:
     published : PublishedCell or None
     verdict : {"better", "tie", "worse", "narrower", "wider", ""}
         Ours against the published figure; a tie differs by less than the 95% margin of the
-        difference (see `margin`). Empty where one of them is unknown.
+        difference (see `margin`). Empty where one of them is unknown, and for RSE, whose
+        published values follow another formula.
     """
 
     protocol: str
@@ -55,7 +57,9 @@ class Comparison:
     verdict: Verdict
 
 
-def compare(records: Iterable[Record], metrics: Sequence[str] = METRICS) -> list[Comparison]:
+def compare_with_published(
+    records: Iterable[Record], metrics: Sequence[str] = METRICS
+) -> list[Comparison]:
     """Average the trials of every cell and set them beside the published figures.
 
     Parameters
@@ -72,7 +76,8 @@ def compare(records: Iterable[Record], metrics: Sequence[str] = METRICS) -> list
     groups: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
     for record in records:
         cell = record["cell"]
-        if cell["method"] not in METHODS:  # the depth study has a table of its own
+        # The depth study has a table of its own, and so has a user's own data.
+        if cell["method"] not in METHODS or cell["dataset"] not in TASKS:
             continue
         groups[cell["protocol"], cell["dataset"], cell["method"]].append(record)
     rows = [
@@ -101,7 +106,9 @@ def _compare(key: tuple[str, str, str], metric: str, trials: Sequence[Record]) -
         std_error=error,
         floor=float(np.mean(floors)) if floors else None,
         published=figure,
-        verdict="" if figure is None or error is None else _judge(mean, error, figure, len(values)),
+        verdict=""
+        if figure is None or error is None or metric in _OTHER_FORMULA
+        else _judge(mean, error, figure, len(values)),
     )
 
 

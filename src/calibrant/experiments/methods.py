@@ -2,19 +2,19 @@
 
 Under the ``published`` protocol the baselines train as the paper says; under ``honest`` they train
 as this library would, which is kinder to them. `mmd` is the library's default in both, and
-`mmd-as-published` the paper's algorithm to the letter in both.
+`mmd-as-published` the paper's algorithm to the letter in both. A new row is one entry of `METHODS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant.errors import ParameterError
 
 if TYPE_CHECKING:
-    from calibrant.estimators import NetworkRegressor
     from calibrant.experiments.tasks import Protocol
 
 # Section 4 of the paper; where it is silent, what its authors ran.
@@ -38,7 +38,9 @@ class Method:
     ----------
     title : str
     estimator : str
-        Class in `calibrant.estimators`.
+        Class in `calibrant.estimators`, of a rival in `calibrant.experiments.rivals`.
+    role : {"ours", "baseline", "rival"}
+        What the paper proposes, what it compares with, and what a user may take instead.
     published : mapping
         Its settings under the published protocol, besides the library's defaults.
     quick : mapping
@@ -51,16 +53,20 @@ class Method:
         Series go through an LSTM; otherwise the steps of a window are one row of inputs.
     recalibrated : bool
         Isotonic recalibration on held-out training rows follows.
+    requires : tuple of str
+        Optional packages that it needs.
     """
 
     title: str
     estimator: str
+    role: Literal["ours", "baseline", "rival"] = "baseline"
     published: Mapping[str, Any] = field(default_factory=dict)
     quick: Mapping[str, Any] = field(default_factory=dict)
     always: Mapping[str, Any] = field(default_factory=dict)
     constructor: str = ""
     reads_windows: bool = True
     recalibrated: bool = False
+    requires: tuple[str, ...] = ()
 
 
 METHODS = {
@@ -86,6 +92,7 @@ METHODS = {
         "DeepGPRegressor",
         quick={"inducing": 8, "prediction_samples": 4, "hidden_layers": 1},
         reads_windows=False,
+        requires=("gpytorch",),
     ),
     "isr": Method(
         "isotonic recalibration of hnn",
@@ -93,12 +100,50 @@ METHODS = {
         published=_PAPER | {"beta": 0.0},
         recalibrated=True,
     ),
-    "mmd": Method("MMD, this library's default", "MMDRegressor", quick={"matching_epochs": 1}),
+    "mmd": Method(
+        "MMD, this library's default", "MMDRegressor", "ours", quick={"matching_epochs": 1}
+    ),
+    "mmd-best": Method(
+        "MMD, eight networks, cross-fitted",
+        "MMDRegressor",
+        "ours",
+        quick={"matching_epochs": 1},
+        always={"quality": "best"},
+    ),
     "mmd-as-published": Method(
         "MMD, Algorithm 1 to the letter",
         "MMDRegressor",
+        "ours",
         quick={"matching_epochs": 1},
         constructor="as_published",
+    ),
+    "ngboost": Method(
+        "NGBoost, normal",
+        "NGBoostNormal",
+        "rival",
+        quick={"n_estimators": 10},
+        requires=("ngboost",),
+    ),
+    "catboost": Method(
+        "CatBoost, RMSEWithUncertainty",
+        "CatBoostNormal",
+        "rival",
+        quick={"n_estimators": 10},
+        requires=("catboost",),
+    ),
+    "lightgbm-crepes": Method(
+        "LightGBM with crepes, normalised",
+        "ConformalLightGBM",
+        "rival",
+        quick={"n_estimators": 10},
+        requires=("lightgbm", "crepes"),
+    ),
+    "quantile-forest": Method(
+        "quantile forest",
+        "QuantileForest",
+        "rival",
+        quick={"n_estimators": 10},
+        requires=("quantile-forest",),
     ),
 }
 
@@ -128,7 +173,23 @@ def method_of(key: str) -> Method:
     return known[key]
 
 
-def build(key: str, protocol: Protocol, *, series: bool, quick: bool = False) -> NetworkRegressor:
+def installed(keys: Iterable[str]) -> list[str]:
+    """Those whose packages are there.
+
+    Examples
+    --------
+    >>> installed(["hnn", "mmd"])
+    ['hnn', 'mmd']
+    """
+    return [key for key in keys if not lacking(key)]
+
+
+def lacking(key: str) -> list[str]:
+    """Packages that a method needs and that are not installed."""
+    return [name for name in method_of(key).requires if find_spec(name.replace("-", "_")) is None]
+
+
+def build(key: str, protocol: Protocol, *, series: bool, quick: bool = False) -> Any:
     """Make the estimator of a method, with its settings and no seed yet.
 
     Examples
@@ -136,26 +197,34 @@ def build(key: str, protocol: Protocol, *, series: bool, quick: bool = False) ->
     >>> build("hnn", "published", series=False).lr
     0.0001
     """
-    from calibrant import estimators
-
     method = method_of(key)
     settings = dict(method.published) if protocol == "published" else {}
-    if series and method.reads_windows:
-        settings["network"] = "lstm"
-    if quick:
-        settings |= _QUICK | dict(method.quick)
-    settings |= method.always
-    kind: Any = getattr(estimators, method.estimator)
+    if method.role == "rival":
+        from calibrant.experiments import rivals
+
+        home: Any = rivals
+    else:
+        from calibrant import estimators
+
+        home = estimators
+        if series and method.reads_windows:
+            settings["network"] = "lstm"
+        if quick:
+            settings |= _QUICK
+    settings |= dict(method.quick if quick else {}) | dict(method.always)
+    kind: Any = getattr(home, method.estimator)
     make = getattr(kind, method.constructor) if method.constructor else kind
-    made: NetworkRegressor = make(**settings)
-    return made
+    return make(**settings)
 
 
-def settings_of(estimator: NetworkRegressor) -> dict[str, Any]:
+def settings_of(estimator: Any) -> dict[str, Any]:
     """Parameters of an estimator that decide its result, as JSON holds them."""
     elsewhere = ("device", "random_state", "verbose")
+    settings = estimator.get_params(deep=False)
+    if hasattr(estimator, "_setting"):  # what None stands for may change with the library
+        settings = {name: estimator._setting(name) for name in settings}
     return {
         name: list(value) if isinstance(value, tuple) else value
-        for name, value in estimator.get_params(deep=False).items()
+        for name, value in settings.items()
         if name not in elsewhere
     }

@@ -1,26 +1,32 @@
-"""Running many cells in processes of one machine."""
+"""Running many cells, each result in the store the moment it is there."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import Any, Literal, Protocol
 
+from calibrant.engines import run_here, run_in_processes, run_on_ray
 from calibrant.errors import CalibrantError, ParameterError
-from calibrant.experiments.methods import method_of
-from calibrant.experiments.store import Cell, Store
-from calibrant.experiments.tasks import PROTOCOLS, TASKS
-from calibrant.experiments.trial import QUICK, run_trial, settings_for
-
-if TYPE_CHECKING:
-    from calibrant.experiments.tasks import Folder
+from calibrant.experiments.store import Cell, Record, Store
 
 _BYTES_A_WORKER = 1.5e9  # torch, one data set and one model
-_ATTEMPTS = 2  # of a cell whose worker died
+_MOST_ON_A_GPU = 4
+
+ENGINES = ("here", "processes", "ray")
+
+
+class Experiment(Protocol):
+    """What cells mean; it travels to other processes."""
+
+    def settings(self, cell: Cell) -> dict[str, Any]:
+        """What decides the result of a cell besides the data and the seed."""
+
+    def run(self, cell: Cell, device: str) -> Record:
+        """Fit and score a cell."""
 
 
 @dataclass(frozen=True)
@@ -43,48 +49,13 @@ class Outcome:
     seconds: float = 0.0
 
 
-def plan(
-    datasets: Iterable[str],
-    methods: Iterable[str],
-    trials: int,
-    protocol: str,
-    *,
-    quick: bool = False,
-) -> list[Cell]:
-    """List the cells of a run, all methods of a trial beside each other.
-
-    Examples
-    --------
-    >>> [str(cell) for cell in plan(["wine"], ["hnn", "mmd"], 1, "honest")]
-    ['honest/wine/hnn/0', 'honest/wine/mmd/0']
-    """
-    if protocol not in PROTOCOLS:
-        raise ParameterError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {protocol!r}.")
-    if trials < 1:
-        raise ParameterError(f"trials must be at least 1; got {trials}.")
-    chosen, keys = list(datasets), list(methods)
-    for name in chosen:
-        if name not in TASKS:
-            raise ParameterError(f"Unknown task {name!r}. The known ones are: {', '.join(TASKS)}.")
-    for key in keys:
-        method_of(key)
-    label = f"{protocol}{QUICK}" if quick else protocol
-    return [
-        Cell(label, dataset, method, trial)
-        for trial in range(trials)
-        for dataset in chosen
-        for method in keys
-    ]
-
-
-def missing(cells: Sequence[Cell], store: Store) -> list[Cell]:
+def missing(cells: Iterable[Cell], store: Store, experiment: Experiment) -> list[Cell]:
     """Cells without a result, or with one that was made with other settings."""
-    wanted = []
-    for cell in cells:
-        record = store.read(cell)
-        if record is None or record["settings"] != settings_for(cell):
-            wanted.append(cell)
-    return wanted
+    return [
+        cell
+        for cell in cells
+        if (record := store.read(cell)) is None or record["settings"] != experiment.settings(cell)
+    ]
 
 
 def fitting_workers(device: str) -> int:
@@ -93,7 +64,7 @@ def fitting_workers(device: str) -> int:
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     workers = min(cores or 1, max(1, int(_free_bytes() / _BYTES_A_WORKER)))
-    return min(workers, 4) if resolve_device(device).type == "cuda" else workers
+    return min(workers, _MOST_ON_A_GPU) if resolve_device(device).type == "cuda" else workers
 
 
 def _free_bytes() -> float:
@@ -106,24 +77,30 @@ def _free_bytes() -> float:
 def run_cells(
     cells: Sequence[Cell],
     store: Store,
+    experiment: Experiment,
     *,
-    data_dir: Folder = None,
     device: str = "auto",
+    engine: str = "processes",
     workers: int | None = None,
+    address: str | None = None,
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:
-    """Run cells side by side; each result is in the store before the next begins.
+    """Run cells; each result is in the store as soon as it is there.
 
     Parameters
     ----------
     cells : sequence of Cell
         Those to run; see `missing`.
     store : Store
-    data_dir : path, optional
-        Folder of the data sets.
+    experiment : Experiment
     device : str
+    engine : {"here", "processes", "ray"}
+        One cell after another in this process, side by side in processes of this machine, or on
+        a Ray cluster. The results are the same.
     workers : int, optional
-        Processes, each on one core; as many as fit if not given.
+        Cells at once, each on one core; as many as fit if not given.
+    address : str, optional
+        Of the Ray cluster; without it a Ray of this machine.
     on_outcome : callable
         Is told of every cell that ends.
 
@@ -132,62 +109,82 @@ def run_cells(
     list of Outcome
         In the order in which the cells ended.
     """
-    outcomes: list[Outcome] = []
-    waiting, attempts = list(cells), 0
-    n = workers or fitting_workers(device)
-    while waiting and attempts < _ATTEMPTS:
-        ended = []
-        for outcome in _in_pool(waiting, n, store, data_dir, device):
-            on_outcome(outcome)
-            ended.append(outcome)
-        outcomes += ended
-        # What is left was in the pool when a worker died, of lack of memory, say.
-        waiting = [cell for cell in waiting if cell not in {outcome.cell for outcome in ended}]
-        attempts += 1
-        n = max(1, n // 2)
-    lost = [Outcome(cell, "failed", "its process was killed twice") for cell in waiting]
-    for outcome in lost:
-        on_outcome(outcome)
-    return outcomes + lost
+    if engine not in ENGINES:
+        raise ParameterError(f"engine must be one of {', '.join(ENGINES)}; got {engine!r}.")
+    if address is not None and engine != "ray":
+        raise ParameterError(f"address names a Ray cluster, but the engine is {engine!r}.")
+    if not cells:
+        return []
+    work = partial(_compute, experiment, device)
+    with _Desk(store, experiment, on_outcome) as desk:
+        waiting = desk.claimed(cells)
+        if engine == "here":
+            results = run_here(work, waiting)
+        elif engine == "processes":
+            n = min(workers or fitting_workers(device), len(cells))
+            results = run_in_processes(work, waiting, workers=n)
+        else:
+            results = run_on_ray(
+                work, waiting, address=address, workers=workers, use_gpu=device != "cpu"
+            )
+        for cell, result in results:
+            desk.take_in(cell, result)
+    return desk.outcomes
 
 
-def _in_pool(
-    cells: Sequence[Cell], workers: int, store: Store, data_dir: Folder, device: str
-) -> Iterator[Outcome]:
-    spawn = multiprocessing.get_context("spawn")  # CUDA and threads do not survive a fork
-    folder, data = str(store.folder), None if data_dir is None else str(data_dir)
-    pool = ProcessPoolExecutor(min(workers, len(cells)), mp_context=spawn)
-    try:
-        running: set[Future[Outcome]] = {
-            pool.submit(_work, cell, folder, data, device) for cell in cells
-        }
-        while running:
-            ended, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in ended:
-                try:
-                    yield future.result()
-                except BrokenProcessPool:
-                    return
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+class _Desk:
+    """Hands out cells that nobody else has in work, and files their results."""
+
+    def __init__(
+        self, store: Store, experiment: Experiment, on_outcome: Callable[[Outcome], None]
+    ) -> None:
+        self.outcomes: list[Outcome] = []
+        self._store, self._experiment, self._on_outcome = store, experiment, on_outcome
+        self._claims: dict[Cell, ExitStack] = {}
+
+    def __enter__(self) -> _Desk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for claim in self._claims.values():
+            claim.close()
+
+    def claimed(self, cells: Iterable[Cell]) -> Iterator[Cell]:
+        """Cells to be run, each claimed when it is asked for."""
+        for cell in cells:
+            claim = ExitStack()
+            if not claim.enter_context(self._store.claim(cell)):
+                self._tell(Outcome(cell, "busy"))
+            elif not missing([cell], self._store, self._experiment):  # another run was faster
+                self._tell(Outcome(cell, "done"))
+            else:
+                self._claims[cell] = claim
+                yield cell
+                continue
+            claim.close()
+
+    def take_in(self, cell: Cell, result: Record | str | None) -> None:
+        """File a result, tell what became of the cell and give it free."""
+        if isinstance(result, dict):
+            self._store.write(cell, result)
+            self._tell(Outcome(cell, "done", seconds=sum(result["seconds"].values())))
+        else:
+            self._tell(Outcome(cell, "failed", result or "its process was killed twice"))
+        self._claims.pop(cell).close()
+
+    def _tell(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+        self._on_outcome(outcome)
 
 
-def _work(cell: Cell, folder: str, data_dir: str | None, device: str) -> Outcome:
-    """Run one cell in this process and store its result."""
+def _compute(experiment: Experiment, device: str, cell: Cell) -> Record | str:
+    """The result of a cell, or why there is none."""
     import torch
 
     torch.set_num_threads(1)  # one core a process: cells run side by side
-    store = Store(folder)
-    with store.claim(cell) as mine:
-        if not mine:
-            return Outcome(cell, "busy")
-        if not missing([cell], store):  # another run was faster
-            return Outcome(cell, "done")
-        try:
-            record = run_trial(cell, data_dir, device)
-        except CalibrantError as error:
-            return Outcome(cell, "failed", str(error))
-        except Exception as error:  # one cell that fails must not end the others
-            return Outcome(cell, "failed", f"{type(error).__name__}: {error}")
-        store.write(cell, record)
-        return Outcome(cell, "done", seconds=sum(record["seconds"].values()))
+    try:
+        return experiment.run(cell, device)
+    except CalibrantError as error:
+        return str(error)
+    except Exception as error:  # one cell that fails must not end the others
+        return f"{type(error).__name__}: {error}"

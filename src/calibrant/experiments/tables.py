@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import groupby
-from typing import Literal
 
 import numpy as np
 
+from calibrant.experiments._layout import Form, laid_out
 from calibrant.experiments.claims import Finding
 from calibrant.experiments.comparison import Comparison, standard_error
 from calibrant.experiments.methods import DEPTH_STUDY
 from calibrant.experiments.store import Record
 
-Form = Literal["text", "markdown", "csv"]
 _HEADINGS = (
     *("protocol", "data set", "metric", "method", "trials"),
     *("ours", "± s.e.", "floor", "published", "± s.e.", "verdict"),
@@ -26,14 +22,14 @@ _NUMBERS = range(4, 10)
 
 def comparison_table(rows: Sequence[Comparison], form: Form = "text") -> str:
     """A line per cell: ours, the floor, the published figure with its own digits, the verdict."""
-    return _table(_HEADINGS, [_line(row) for row in rows], form, right=_NUMBERS, above=3)
+    return laid_out(_HEADINGS, [_line(row) for row in rows], form, right=_NUMBERS, above=3)
 
 
 def claims_table(findings: Sequence[Finding], form: Form = "text") -> str:
     """A line per claim, method and data set: where it holds and where not."""
     headings = (
         *("protocol", "claim", "method", "data set", "answer"),
-        *("best baseline", "difference", "± s.e."),
+        *("decided by", "difference", "± s.e."),
     )
     lines = [
         [
@@ -48,7 +44,21 @@ def claims_table(findings: Sequence[Finding], form: Form = "text") -> str:
         ]
         for found in findings
     ]
-    return _table(headings, lines, form, right=(6, 7), above=2)
+    return laid_out(headings, lines, form, right=(6, 7), above=2)
+
+
+def claims_summary(findings: Sequence[Finding], form: Form = "text") -> str:
+    """A line per claim, method and protocol: on how many data sets it holds, ties and fails."""
+    groups: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
+    for found in findings:
+        groups[found.protocol, found.claim.text, found.method].append(found)
+    lines = []
+    for key, group in groups.items():
+        counts = Counter(found.answer for found in group)
+        answers = (str(counts[answer]) for answer in ("holds", "tie", "fails"))
+        lines.append([*key, *answers, str(min(found.baselines for found in group))])
+    headings = ("protocol", "claim", "method", "holds", "tie", "fails", "baselines")
+    return laid_out(headings, lines, form, right=range(3, 7), above=2)
 
 
 def depth_table(records: Sequence[Record], form: Form = "text") -> str:
@@ -75,7 +85,7 @@ def depth_table(records: Sequence[Record], form: Form = "text") -> str:
             ]
         )
     headings = ("protocol", "method", "layers", "trials", "ecpe", "± s.e.", "floor", "fit seconds")
-    return _table(headings, lines, form, right=range(2, 8), above=1) if lines else ""
+    return laid_out(headings, lines, form, right=range(2, 8), above=1) if lines else ""
 
 
 def _line(row: Comparison) -> list[str]:
@@ -93,35 +103,3 @@ def _line(row: Comparison) -> list[str]:
         "" if figure is None else figure.printed_error,
         row.verdict,
     ]
-
-
-def _table(
-    headings: Sequence[str],
-    lines: Sequence[Sequence[str]],
-    form: Form,
-    *,
-    right: Sequence[int],
-    above: int,
-) -> str:
-    """All columns in each line; as text the first ones, `above` many, stand above a block."""
-    if form == "csv":
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerows([headings, *lines])
-        return text.getvalue()
-    if form == "markdown":
-        rule = ["--:" if i in right else "---" for i in range(len(headings))]
-        return "".join(f"| {' | '.join(line)} |\n" for line in (headings, rule, *lines))
-    width = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
-
-    def aligned(line: Sequence[str]) -> str:
-        cells = (
-            line[i].rjust(width[i]) if i in right else line[i].ljust(width[i])
-            for i in range(above, len(line))
-        )
-        return "  ".join(cells).rstrip()
-
-    blocks = groupby(lines, key=lambda line: ", ".join(line[:above]))
-    return "\n".join(
-        "\n".join([title, *map(aligned, (headings, *block)), ""]) for title, block in blocks
-    )

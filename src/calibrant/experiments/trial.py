@@ -1,28 +1,27 @@
-"""One cell: split, fit, predict, score."""
+"""One cell of any experiment: fit, predict, score, and say where and with what."""
 
 from __future__ import annotations
 
 import os
 import platform
 import time
+import warnings
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
+from functools import cache
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.experiments.methods import build, method_of, settings_of
-from calibrant.experiments.store import Cell, Record
-from calibrant.experiments.tasks import PROTOCOLS, TASKS, Protocol, Split, make_split
+from calibrant.experiments.methods import build
+from calibrant.experiments.store import Record
 
 if TYPE_CHECKING:
     from calibrant.distributions import Distribution
-    from calibrant.estimators import NetworkRegressor
-    from calibrant.experiments.tasks import Folder
+    from calibrant.experiments.tasks import Split
 
-QUICK = "-quick"
-_QUICK_ROWS = 300
-_DRAWN_ROWS = 150
 _METRICS = (
     *("ecpe", "mcpe", "epiw", "mpiw", "rmse", "mae", "r2", "smape", "rse"),
     *("crps", "nll", "coverage"),
@@ -31,117 +30,93 @@ _PACKAGES = ("calibrant", "numpy", "scipy", "scikit-learn", "torch")
 LEVELS = np.arange(1, 100) / 100
 
 
-def split_protocol(name: str) -> tuple[Protocol, bool]:
-    """The protocol that a cell's name means, and whether it is a quick run."""
-    quick = name.endswith(QUICK)
-    for protocol in PROTOCOLS:
-        if name.removesuffix(QUICK) == protocol:
-            return protocol, quick
-    raise ValueError(f"no protocol is called {name!r}")
-
-
-def settings_for(cell: Cell) -> dict[str, Any]:
-    """What decides the result of a cell besides the data and the seed."""
-    protocol, quick = split_protocol(cell.protocol)
-    method = method_of(cell.method)
-    estimator = build(cell.method, protocol, series=TASKS[cell.dataset].series, quick=quick)
-    rows = {"rows": _QUICK_ROWS} if quick else {}
-    recalibration = {"recalibration": "isotonic"} if method.recalibrated else {}
-    return settings_of(estimator) | rows | recalibration
-
-
-def run_trial(cell: Cell, data_dir: Folder = None, device: str = "auto") -> Record:
-    """Fit and score a cell.
+def fit_and_predict(
+    estimator: Any, split: Split, *, recalibrated: bool, packages: tuple[str, ...] = ()
+) -> tuple[Distribution, dict[str, float]]:
+    """Forecast of the test rows, and the seconds it took to fit and to predict.
 
     Parameters
     ----------
-    cell : Cell
-    data_dir : path, optional
-        Folder of the data sets.
-    device : str
-        As estimators take it.
-
-    Returns
-    -------
-    dict
-        Scores on the test rows, coverage at the levels 0.01 to 0.99, the noise floor, the 95%
-        intervals of some rows to draw (of the first trial), and what is needed to judge and to
-        repeat it: seed, settings, versions, machine, date, seconds.
+    packages : tuple of str
+        Optional ones that the estimator uses.
     """
-    from calibrant.metrics import coverage, evaluate, noise_floor
-
-    protocol, quick = split_protocol(cell.protocol)
-    task = TASKS[cell.dataset]
-    split = make_split(task, protocol, cell.trial, data_dir, _QUICK_ROWS if quick else None)
-    estimator = build(cell.method, protocol, series=task.series, quick=quick)
-    estimator.set_params(random_state=cell.trial, device=device)
+    _warm_up(estimator.device, packages)
     start = time.perf_counter()
-    fit = _fit_recalibrated if method_of(cell.method).recalibrated else _fit
-    model = fit(estimator, split)
+    model = (_fit_recalibrated if recalibrated else _fit)(estimator, split)
     fitted = time.perf_counter()
     dist: Distribution = model.predict_dist(split.X_test)
-    predicted = time.perf_counter()
+    return dist, {"fit": fitted - start, "predict": time.perf_counter() - fitted}
+
+
+@cache
+def _warm_up(device: str, packages: tuple[str, ...]) -> None:
+    """Load what the first fit of a process loads: it must not count as training time."""
+    for package in packages:
+        import_module(package.replace("-", "_"))
+    x = np.linspace(0.0, 1.0, 20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        build("hnn", "honest", series=False, quick=True).set_params(device=device).fit(
+            x[:, None], x
+        )
+
+
+def scored(
+    dist: Distribution,
+    split: Split,
+    seconds: dict[str, float],
+    device: str,
+    *,
+    packages: Sequence[str] = (),
+) -> Record:
+    """Scores, coverage at every level, the floor, and what a reader must know to trust them.
+
+    Parameters
+    ----------
+    packages : sequence of str
+        Whose versions count, besides those that always do.
+    """
+    from calibrant.metrics import coverage, evaluate
+
     result = evaluate(dist, split.y_test)
-    n, m = len(split.y_test), len(split.y_train)
-    # A method that recalibrates on m rows can reach 1/n + 1/m in place of 1/n.
-    limit = noise_floor(round(1.0 / (1.0 / n + 1.0 / m)))
     return {
-        "seed": cell.trial,
-        "settings": settings_for(cell),
-        "rows": {"train": m, "test": n},
+        "rows": {"train": len(split.y_train), "test": len(split.y_test)},
         "scores": {name: _finite(getattr(result, name)) for name in _METRICS},
         "floor": {"ecpe": result.floor.ecpe, "mcpe": result.floor.mcpe},
-        "limit": {"ecpe": limit.ecpe, "mcpe": limit.mcpe},
         "covered": [round(float(c), 5) for c in coverage(dist, split.y_test, level=LEVELS)],
-        "intervals": _intervals(dist, split) if cell.trial == 0 else {},
-        "seconds": {"fit": fitted - start, "predict": predicted - fitted},
-        "versions": {name: _version(name) for name in _PACKAGES},
+        "seconds": seconds,
+        "versions": {name: _version(name) for name in (*_PACKAGES, *packages)},
         "machine": _machine(device),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 
-def _fit(estimator: NetworkRegressor, split: Split) -> Any:
+def _fit(estimator: Any, split: Split) -> Any:
     return estimator.fit(split.X_train, split.y_train, **split.hold_out)
 
 
-def _fit_recalibrated(estimator: NetworkRegressor, split: Split) -> Any:
+def _fit_recalibrated(estimator: Any, split: Split) -> Any:
     """Fit on four fifths of the training rows, recalibrate on the others."""
     from calibrant.recalibration import IsotonicRecalibrator
+    from calibrant.recalibration._models import take
 
-    train, held_out = _calibration_rows(split)
+    train, held_out = calibration_rows(len(split.y_train), **split.hold_out)
     hold_out = dict(split.hold_out)
     if "groups" in hold_out:
         hold_out["groups"] = hold_out["groups"][train]
     if "cv" in hold_out:  # stop early on the newest of the rows that are left
         cut = int(0.8 * len(train))
         hold_out["cv"] = [(np.arange(cut), np.arange(cut, len(train)))]
-    estimator.fit(split.X_train[train], split.y_train[train], **hold_out)
-    return IsotonicRecalibrator().fit(estimator, split.X_train[held_out], split.y_train[held_out])
+    estimator.fit(take(split.X_train, train), split.y_train[train], **hold_out)
+    rows = take(split.X_train, held_out)
+    return IsotonicRecalibrator().fit(estimator, rows, split.y_train[held_out])
 
 
-def _calibration_rows(split: Split) -> tuple[Any, Any]:
-    if "cv" in split.hold_out:
-        ((train, held_out),) = split.hold_out["cv"]
-        return train, held_out
-    n = len(split.y_train)
-    # Training rows come in random order, rows of one group beside each other.
-    cut = int(0.8 * n)
-    groups = split.hold_out.get("groups", np.arange(n))
-    while groups[cut] == groups[cut - 1]:
-        cut += 1
-    return np.arange(cut), np.arange(cut, n)
+def calibration_rows(n: int, *, cv: Any = None, groups: Any = None) -> tuple[Any, Any]:
+    """Positions of the rows to learn from and of a fifth to calibrate on, as a split asks for."""
+    from calibrant.estimators._splits import inner_split
 
-
-def _intervals(dist: Distribution, split: Split) -> dict[str, Any]:
-    """The first test rows, in time where there is one, with their 95% intervals."""
-    position = getattr(split.X_test, "ends", np.arange(len(split.y_test)))
-    rows = np.argsort(position, kind="stable")[:_DRAWN_ROWS]
-    lower, upper = dist[rows].interval(0.95).T
-    drawn = {"y": split.y_test[rows], "mean": dist[rows].mean, "lower": lower, "upper": upper}
-    return {"position": [int(p) for p in position[rows]]} | {
-        name: [float(f"{value:.5g}") for value in values] for name, values in drawn.items()
-    }
+    return inner_split(np.ones(n), fraction=0.2, groups=groups, cv=cv, random_state=0)
 
 
 def _finite(value: float) -> float | None:
@@ -149,8 +124,6 @@ def _finite(value: float) -> float | None:
 
 
 def _version(package: str) -> str:
-    from importlib.metadata import PackageNotFoundError
-
     try:
         return version(package)
     except PackageNotFoundError:  # run from a source tree that was never installed

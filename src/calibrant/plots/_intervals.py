@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,20 +64,53 @@ def intervals(
     drawn = dist[rows]
     bounds = drawn.interval(shares)  # (rows, 2, L)
 
+    return draw_intervals(
+        at,
+        dict(zip(shares.tolist(), np.moveaxis(bounds, 2, 0), strict=True)),
+        drawn.median,
+        None if target is None else target[rows],
+        centre_label="median",
+        x_label=x_label,
+        ax=ax,
+    )
+
+
+def draw_intervals(
+    at: NDArray[Any],
+    bounds: Mapping[float, Array],
+    centre: Array,
+    y: Array | None,
+    *,
+    centre_label: str,
+    x_label: str,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw intervals that are there already.
+
+    Parameters
+    ----------
+    at : array of shape (n,)
+        Where to draw.
+    bounds : mapping from coverages, rising, to arrays of shape (n, 2)
+    centre, y : arrays of shape (n,)
+        Line in the middle and targets.
+    """
     ax = axes_or_new(ax, (7.2, 3.8))
-    tints = np.linspace(0.5, 0.25, len(shares)) if len(shares) > 1 else [0.25]
-    for level in range(len(shares) - 1, -1, -1):
+    tints = np.linspace(0.5, 0.25, len(bounds)) if len(bounds) > 1 else [0.25]
+    for share, shade in reversed(list(zip(bounds, tints, strict=True))):
+        lower, upper = bounds[share].T
         ax.fill_between(
             at,
-            bounds[:, 0, level],
-            bounds[:, 1, level],
-            color=tint(BLUE, tints[level]),
+            lower,
+            upper,
+            color=tint(BLUE, shade),
             linewidth=0,
-            label=f"{100 * shares[level]:.4g}% interval",
+            label=f"{100 * share:.4g}% interval",
         )
-    ax.plot(at, drawn.median, color=BLUE, linewidth=1.2, label="median")
-    if target is not None:
-        _draw_targets(ax, at, target[rows], bounds[:, :, -1], float(shares[-1]))
+    ax.plot(at, centre, color=BLUE, linewidth=1.2, label=centre_label)
+    if y is not None:
+        widest = max(bounds)
+        _draw_targets(ax, at, y, bounds[widest], widest)
     ax.set(xlabel=x_label, ylabel="target (in its own units)")
     legend_above(ax, ncols=3)
     ax.margins(x=0.01)

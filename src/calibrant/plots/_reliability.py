@@ -59,7 +59,26 @@ def reliability(
     # Everything is computed, and the input checked, before a figure is opened.
     shares = {name: coverage(dist, y, level=LEVELS) for name, dist in curves.items()}
     errors = {name: ecpe(dist, y) for name, dist in curves.items()}
-    n = len(next(iter(curves.values())))
+    return draw_coverage(shares, errors, len(next(iter(curves.values()))), ax=ax, band=band)
+
+
+def draw_coverage(
+    shares: Mapping[str, ArrayLike],
+    errors: Mapping[str, float],
+    n: int,
+    *,
+    ax: Axes | None = None,
+    band: float | None = 0.9,
+) -> Axes:
+    """Draw curves of empirical coverage at the levels 0.01 ... 0.99 on n rows.
+
+    Parameters
+    ----------
+    shares : mapping from names to arrays of shape (99,)
+    errors : mapping from names to float
+        ECPE of each, for the legend.
+    n : int
+    """
     if band is not None and not 0 < band < 1:
         raise ParameterError(f"band must be in (0, 1) or None, got {band}.")
 

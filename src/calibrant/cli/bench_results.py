@@ -1,0 +1,143 @@
+"""``calibrant bench show``, ``figures`` and ``report``: what the results of a bench say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from calibrant.cli._cells import names
+from calibrant.cli._output import Voice, write_out
+from calibrant.cli._tables import staged
+from calibrant.errors import ParameterError
+
+if TYPE_CHECKING:
+    from calibrant.experiments._layout import Form
+    from calibrant.experiments.store import Record
+
+Results = Annotated[Path, typer.Argument(help="Folder of the results.", metavar="RESULTS")]
+_FORMATS = ("png", "svg", "pdf")
+
+
+def show(
+    results: Results = Path("results"),
+    metrics: Annotated[
+        str | None, typer.Option(help="Metrics, separated by commas.", metavar="NAMES")
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            help="Print this table in the paper's layout: 1, 2, A2, A3 or all.", metavar="NUMBER"
+        ),
+    ] = None,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print the cells as CSV.")] = False,
+    export: Annotated[
+        Path | None,
+        typer.Option(help="Also write all results to one .csv or .parquet file.", metavar="FILE"),
+    ] = None,
+) -> None:
+    """Print ours beside the published figure and the floor, and the paper's claims.
+
+    A tie is a difference within its 95% margin: 2.8 standard errors with five trials. A claim
+    holds if the method is clearly better than every baseline, and fails if it is clearly worse
+    than one. Trials of a series share one split, so their errors are those of training alone.
+    """
+    if as_markdown and as_csv:
+        raise ParameterError("Choose one of --markdown and --csv.")
+    from calibrant.experiments import METRICS, Store
+
+    chosen = names(metrics) or list(METRICS)
+    if unknown := set(chosen) - set(METRICS):
+        raise ParameterError(
+            f"Unknown metrics: {', '.join(sorted(unknown))}. Choose from {', '.join(METRICS)}."
+        )
+    form: Form = "markdown" if as_markdown else "csv" if as_csv else "text"
+    records = _read(results)
+    if table is None:
+        _show_cells(records, chosen, form)
+    else:
+        _show_tables(records, table, form)
+    if export is not None:
+        Store(results).export(export)
+
+
+def _show_cells(records: list[Record], metrics: list[str], form: Form) -> None:
+    from calibrant.experiments import (
+        check_claims,
+        claims_summary,
+        claims_table,
+        compare_with_published,
+        comparison_table,
+        depth_table,
+    )
+
+    write_out(comparison_table(compare_with_published(records, metrics), form))
+    if form == "csv":
+        return
+    if findings := check_claims(records):
+        write_out("\n" + claims_table(findings, form))
+        write_out("\n" + claims_summary(findings, form))
+    if depth := depth_table(records, form):
+        write_out("\n" + depth)
+
+
+def _show_tables(records: list[Record], number: str, form: Form) -> None:
+    from calibrant.experiments import PAPER_TABLES, paper_table
+
+    for protocol in sorted({record["cell"]["protocol"] for record in records}):
+        for one in PAPER_TABLES if number == "all" else [number]:
+            text = paper_table(records, one, protocol, form)
+            title = f"Table {one}, {protocol}"
+            write_out(f"{'### ' if form == 'markdown' else ''}{title}\n\n{text}")
+
+
+def figures(
+    results: Results = Path("results"),
+    out: Annotated[Path, typer.Option(help="Folder of the figures.", metavar="DIR")] = Path(
+        "figures"
+    ),
+    file_format: Annotated[
+        str, typer.Option("--format", help="png, svg or pdf.", metavar="NAME")
+    ] = "png",
+) -> None:
+    """Draw reliability diagrams, 95% intervals and the depth study."""
+    if file_format not in _FORMATS:
+        raise ParameterError(f"--format must be one of {', '.join(_FORMATS)}; got {file_format!r}.")
+    records = _read(results)
+    import matplotlib as mpl
+
+    mpl.use("Agg")  # into files: no window, no display needed
+    from calibrant.experiments import figures as drawn
+
+    count = 0
+    with staged(out) as folder:
+        for name, figure in drawn(records):
+            figure.savefig(folder / f"{name}.{file_format}", dpi=120)
+            count += 1
+    Voice().say(f"{count} figures are in {out}")
+
+
+def report(
+    results: Results = Path("results"),
+    out: Annotated[Path, typer.Option(help="Markdown file to write.", metavar="FILE")] = Path(
+        "reproduction.md"
+    ),
+) -> None:
+    """Write what reproduces and what does not, with commands, machine, versions and date."""
+    from calibrant.experiments import reproduction
+
+    text = reproduction(_read(results), folder=results.name)
+    with staged(out.absolute().parent) as folder:
+        (folder / out.name).write_text(text, encoding="utf-8")
+    Voice().say(f"The report is in {out}")
+
+
+def _read(results: Path) -> list[Record]:
+    from calibrant.experiments import Store
+
+    records = Store(results).records()
+    if not records:
+        raise ParameterError(f"{results} has no results yet: run calibrant bench paper first.")
+    return records

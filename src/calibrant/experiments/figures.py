@@ -1,0 +1,141 @@
+"""The figures of the paper from the store: reliability, intervals, depth."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibrant.experiments.methods import DEPTH_STUDY, METHODS
+from calibrant.experiments.store import Record
+from calibrant.experiments.tasks import TASKS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_COLUMNS = 3
+Group = dict[str, list[Record]]  # the trials of each method
+
+
+def figures(records: Iterable[Record]) -> Iterator[tuple[str, Figure]]:
+    """Draw everything that the results allow; each figure is closed when the next is asked for.
+
+    Yields
+    ------
+    name, figure : pair
+        For every protocol ``{protocol}-reliability`` with all methods on every data set,
+        ``{protocol}-{dataset}-intervals`` with the 95% intervals of every method in the first
+        trial, and ``{protocol}-depth``.
+    """
+    import matplotlib.pyplot as plt
+
+    for name, figure in _figures(list(records)):
+        try:
+            yield name, figure
+        finally:
+            plt.close(figure)
+
+
+def _figures(records: Sequence[Record]) -> Iterator[tuple[str, Figure]]:
+    protocols: dict[str, dict[str, Group]] = defaultdict(lambda: defaultdict(dict))
+    deep: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        cell = record["cell"]
+        if cell["method"] in DEPTH_STUDY:
+            deep[cell["protocol"]].append(record)
+        elif cell["method"] in METHODS and cell["dataset"] in TASKS:
+            group = protocols[cell["protocol"]][cell["dataset"]]
+            group.setdefault(cell["method"], []).append(record)
+    for protocol, found in sorted(protocols.items()):
+        sets = {
+            name: {key: found[name][key] for key in METHODS if key in found[name]}
+            for name in TASKS
+            if name in found
+        }
+        yield f"{protocol}-reliability", _reliability(sets)
+        for name, group in sets.items():
+            drawn = {key: trials[0] for key, trials in group.items() if trials[0].get("intervals")}
+            if drawn:
+                yield f"{protocol}-{name}-intervals", _intervals(name, drawn)
+    for protocol, runs in sorted(deep.items()):
+        yield f"{protocol}-depth", _depth(runs)
+
+
+def _reliability(sets: dict[str, Group]) -> Figure:
+    import matplotlib.pyplot as plt
+
+    from calibrant.plots._reliability import draw_coverage
+
+    rows = -(-len(sets) // _COLUMNS)
+    figure, axes = plt.subplots(
+        rows,
+        min(_COLUMNS, len(sets)),
+        figsize=(6.6 * min(_COLUMNS, len(sets)), 4.8 * rows),
+        layout="constrained",
+        squeeze=False,
+    )
+    for ax, (name, group) in zip(axes.flat, sets.items(), strict=False):
+        draw_coverage(
+            {
+                key: np.mean([record["covered"] for record in trials], axis=0)
+                for key, trials in group.items()
+            },
+            {
+                key: float(np.mean([record["scores"]["ecpe"] for record in trials]))
+                for key, trials in group.items()
+            },
+            round(np.mean([r["rows"]["test"] for trials in group.values() for r in trials])),
+            ax=ax,
+        )
+        # Beside the axes: above them the legend of all methods would be as tall as they are.
+        ax.legend(frameon=False, fontsize="x-small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        ax.set_title(name)
+    for ax in axes.flat[len(sets) :]:
+        ax.remove()
+    return figure
+
+
+def _intervals(dataset: str, drawn: dict[str, Record]) -> Figure:
+    import matplotlib.pyplot as plt
+
+    from calibrant.plots._intervals import draw_intervals
+    from calibrant.plots._style import legend_above
+
+    figure, axes = plt.subplots(
+        len(drawn), figsize=(9.0, 2.9 * len(drawn)), layout="constrained", squeeze=False
+    )
+    x_label = "row of the series" if TASKS[dataset].series else "test row"
+    for ax, (key, record) in zip(axes.flat, drawn.items(), strict=True):
+        at, y, mean, lower, upper = (
+            np.asarray(record["intervals"][name])
+            for name in ("position", "y", "mean", "lower", "upper")
+        )
+        bounds = {0.95: np.stack([lower, upper], axis=1)}
+        draw_intervals(at, bounds, mean, y, centre_label="mean", x_label=x_label, ax=ax)
+        legend_above(ax, ncols=4)
+        ax.set_title(f"{dataset}, {key}", loc="left", pad=24)
+    return figure
+
+
+def _depth(runs: Sequence[Record]) -> Figure:
+    import matplotlib.pyplot as plt
+    import pandas as pd
+
+    from calibrant.plots import depth_study
+
+    parts = [run["cell"]["method"].split("-depth") for run in runs]
+    frame = pd.DataFrame(
+        {
+            "method": [key for key, _ in parts],
+            "layers": [int(layers) for _, layers in parts],
+            "fit seconds": [run["seconds"]["fit"] for run in runs],
+            "ECPE": [run["scores"]["ecpe"] for run in runs],
+        }
+    ).sort_values(["method", "layers"])
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.2), layout="constrained")
+    depth_study(frame, value="fit seconds", log=True, ax=left)
+    floor = float(np.mean([run["floor"]["ecpe"] for run in runs]))
+    depth_study(frame, value="ECPE", floor=floor, ax=right)
+    return figure

@@ -1,0 +1,159 @@
+"""Methods ranked on a user's own table, and the one to take, with the reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.experiments._layout import Form, laid_out
+from calibrant.experiments.comparison import standard_error
+from calibrant.experiments.recommendation import RULE, Standing, recommend
+from calibrant.experiments.store import Record
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Leaderboard:
+    """What `compare` found.
+
+    Attributes
+    ----------
+    standings : tuple of Standing
+        Best CRPS first.
+    recommended : str
+        The method to take.
+    reason : str
+    rows, folds : int
+    failed : dict
+        Methods that could not be run, and why.
+    runs : DataFrame
+        One row a method and fold.
+    """
+
+    standings: tuple[Standing, ...]
+    recommended: str
+    reason: str
+    rows: int
+    folds: int
+    failed: dict[str, str]
+    runs: pd.DataFrame
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, for JSON."""
+        return {
+            "rows": self.rows,
+            "folds": self.folds,
+            "leaderboard": [asdict(standing) for standing in self.standings],
+            "recommended": self.recommended,
+            "reason": self.reason,
+            "rule": RULE,
+            "failed": self.failed,
+        }
+
+    def table(self, form: Form = "text") -> str:
+        """A line per method, best CRPS first."""
+        headings = (
+            *("method", "ECPE", "floor", "verdict", "EPIW", "CRPS", "± s.e.", "RMSE", "fit s"),
+        )
+        lines = [
+            [
+                *(standing.method, f"{standing.ecpe:.4f}", f"{standing.floor:.4f}"),
+                *("rejected" if standing.rejected else "ok", f"{standing.epiw:.3g}"),
+                *(f"{standing.crps:.4g}", f"{standing.crps_error:.2g}"),
+                *(f"{standing.rmse:.4g}", f"{standing.seconds:.1f}"),
+            ]
+            for standing in self.standings
+        ]
+        return laid_out(headings, lines, form, right=(1, 2, 4, 5, 6, 7, 8))
+
+    def to_markdown(self) -> str:
+        """Table, recommendation and rule in Markdown."""
+        advice = f"**Recommended: `{self.recommended}`.** {self.reason}"
+        return f"{self.table('markdown')}\n{advice}\n\n*Rule:* {RULE}\n"
+
+    def __str__(self) -> str:
+        advice = f"Recommended: {self.recommended}. {self.reason}"
+        words = "\n\n".join(fill(text, 80) for text in (advice, f"Rule: {RULE}"))
+        return f"{self.table()}\n{words}\n"
+
+    def draw(self) -> Figure:
+        """CRPS, and calibration beside its floor, of every fold."""
+        import matplotlib.pyplot as plt
+
+        from calibrant.plots import leaderboard
+
+        figure, (left, right) = plt.subplots(
+            1, 2, figsize=(11.0, 1.6 + 0.34 * len(self.standings)), layout="constrained"
+        )
+        leaderboard(self.runs, value="crps", ax=left)
+        leaderboard(self.runs, value="ecpe", floor=float(self.runs["floor"].mean()), ax=right)
+        return figure
+
+
+def rank(records: Mapping[str, Sequence[Record]], failed: dict[str, str]) -> Leaderboard:
+    """Rank methods by the results of the same folds, in the same order."""
+    import pandas as pd
+
+    standings = sorted((_standing(*item) for item in records.items()), key=lambda s: s.crps)
+    folds = {method: _crps(trials) for method, trials in records.items()}
+    best, reason = recommend(standings, folds)
+    runs = pd.DataFrame(
+        [
+            {"method": method, "fold": fold, "crps": record["scores"]["crps"]}
+            | {"ecpe": record["scores"]["ecpe"], "floor": record["floor"]["ecpe"]}
+            for method, trials in records.items()
+            for fold, record in enumerate(trials)
+        ]
+    )
+    some = next(iter(records.values()))
+    return Leaderboard(
+        standings=tuple(standings),
+        recommended=best,
+        reason=reason,
+        rows=int(_rows(some).sum()),
+        folds=len(some),
+        failed=failed,
+        runs=runs,
+    )
+
+
+def _standing(method: str, trials: Sequence[Record]) -> Standing:
+    from calibrant.metrics import noise_floor
+    from calibrant.metrics.significance import judge_pit
+
+    # All rows together: a fold of a small table is too short to judge calibration by.
+    test = judge_pit(np.concatenate([np.asarray(record["pit"]) for record in trials]), 0.95)
+    rows = _rows(trials)
+
+    def mean(name: str, turn: Callable[[float], float] = float) -> float:
+        values = [turn(record["scores"][name]) for record in trials]
+        return float(np.average(values, weights=rows))
+
+    return Standing(
+        method=method,
+        ecpe=test.ecpe,
+        floor=noise_floor(test.n).ecpe,
+        rejected=test.reject,
+        epiw=mean("epiw"),
+        crps=mean("crps"),
+        crps_error=standard_error(_crps(trials)) or math.nan,
+        rmse=math.sqrt(mean("rmse", lambda error: error**2)),
+        seconds=float(np.mean([record["seconds"]["fit"] for record in trials])),
+    )
+
+
+def _rows(trials: Sequence[Record]) -> NDArray[np.float64]:
+    return np.array([float(record["rows"]["test"]) for record in trials])
+
+
+def _crps(trials: Sequence[Record]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.array([record["scores"]["crps"] for record in trials])

@@ -1,0 +1,208 @@
+"""A user's own table as an experiment: every method on the same folds."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.errors import DataError, DataWarning, MissingDependencyError, ParameterError
+from calibrant.experiments.methods import METHODS, build, installed, lacking, method_of, settings_of
+from calibrant.experiments.store import Cell, Record
+from calibrant.experiments.tasks import Split
+from calibrant.experiments.trial import fit_and_predict, scored
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calibrant.recalibration._folds import Index
+
+LEAST_ROWS = 20
+_FEW_VALUES = 10
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTable:
+    """Cross-validation on one table; made by `own_table`.
+
+    Attributes
+    ----------
+    name : str
+        Of the table, with a mark of its content: another content is another experiment.
+    X : DataFrame of n rows
+    y : array of shape (n,)
+    groups : array of shape (n,)
+        Rows with the same label are in the same fold.
+    folds : tuple of pairs of arrays
+        Positions to learn from and to predict.
+    seed : int
+    """
+
+    name: str
+    X: pd.DataFrame
+    y: NDArray[np.float64]
+    groups: NDArray[Any]
+    folds: tuple[tuple[Index, Index], ...]
+    seed: int
+
+    def cells(self, methods: Sequence[str]) -> list[Cell]:
+        """All methods of a fold beside each other."""
+        label = f"compare-{len(self.folds)}"
+        return [
+            Cell(label, self.name, method, fold)
+            for fold in range(len(self.folds))
+            for method in methods
+        ]
+
+    def settings(self, cell: Cell) -> dict[str, Any]:
+        """What decides the result of a cell besides the data."""
+        return settings_of(_estimator(cell.method)) | {
+            "seed": self.seed,
+            "recalibration": "isotonic" if method_of(cell.method).recalibrated else None,
+        }
+
+    def run(self, cell: Cell, device: str) -> Record:
+        """Fit and score one method on one fold."""
+        from calibrant.metrics import pit
+
+        method = method_of(cell.method)
+        train, test = self.folds[cell.trial]
+        split = Split(
+            self.X.iloc[train],
+            self.y[train],
+            self.X.iloc[test],
+            self.y[test],
+            {"groups": self.groups[train]},
+        )
+        estimator = _estimator(cell.method)
+        estimator.set_params(random_state=self.seed + cell.trial, device=device)
+        dist, seconds = fit_and_predict(
+            estimator, split, recalibrated=method.recalibrated, packages=method.requires
+        )
+        return scored(dist, split, seconds, device, packages=method.requires) | {
+            "seed": self.seed,
+            "settings": self.settings(cell),
+            "pit": [round(float(u), 6) for u in pit(dist, split.y_test)],
+        }
+
+
+def _estimator(key: str) -> Any:
+    estimator = build(key, "honest", series=False)
+    return estimator if method_of(key).role == "rival" else estimator.set_params(missing="impute")
+
+
+def own_table(
+    X: Any,
+    y: Any,
+    *,
+    folds: int = 5,
+    groups: ArrayLike | None = None,
+    name: str = "table",
+    seed: int = 0,
+) -> OwnTable:
+    """Check a table and deal its rows into folds.
+
+    Parameters
+    ----------
+    X : array or frame of shape (n, d)
+    y : array of shape (n,)
+    folds : int
+    groups : array of shape (n,), optional
+        Rows with the same label stay together; without it those with equal inputs do.
+    name : str
+    seed : int
+        Of the folds and of the training.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = own_table(np.arange(40.0).reshape(20, 2), np.arange(20.0), folds=2)
+    >>> [len(test) for train, test in table.folds], len(table.cells(["hnn", "mmd"]))
+    ([10, 10], 4)
+    """
+    from calibrant.estimators._table import as_frame, to_local
+    from calibrant.recalibration._folds import make_folds
+    from calibrant.recalibration._models import finite_numbers
+
+    frame, target = as_frame(to_local(X)), finite_numbers(to_local(y), "y")
+    if len(frame) != len(target):
+        raise DataError(f"X has {len(frame)} rows, but y has {len(target)} values.")
+    _check_target(target)
+    labels = _equal_inputs(frame) if groups is None else np.asarray(groups)
+    if labels.shape != target.shape:
+        raise DataError(f"groups must have one label a row, {target.shape}, got {labels.shape}.")
+    different = len(np.unique(labels))
+    if not 2 <= folds <= different:
+        what = "rows with different inputs" if groups is None else "groups"
+        raise ParameterError(f"folds must be from 2 to the {different} {what}; got {folds}.")
+    alone = different == len(target)
+    dealt = make_folds(folds, frame, target, None if alone else labels, random_state=seed)
+    plain = re.sub(r"[^\w-]+", "-", name).strip("-") or "table"
+    mark = _fingerprint(frame, target, labels)
+    return OwnTable(f"{plain}-{mark}", frame, target, labels, tuple(dealt), seed)
+
+
+def chosen_methods(keys: Sequence[str] | None) -> list[str]:
+    """The methods to compare: by default all of this library that can run here."""
+    if keys is None:
+        # To the letter, Algorithm 1 is a finding about the paper, not something to recommend.
+        own = [key for key in METHODS if METHODS[key].role != "rival" and key != "mmd-as-published"]
+        return installed(own)
+    for key in keys:
+        if missing := lacking(key):
+            raise MissingDependencyError(
+                f"{key} needs {' and '.join(missing)}: pip install {' '.join(missing)}."
+            )
+    if not keys:
+        raise ParameterError("methods must name at least one method.")
+    return list(dict.fromkeys(keys))
+
+
+def _check_target(y: NDArray[np.float64]) -> None:
+    if len(y) < LEAST_ROWS:
+        raise DataError(
+            f"A comparison needs at least {LEAST_ROWS} rows with a target, got {len(y)}: with "
+            "fewer, chance decides it."
+        )
+    different = len(np.unique(y))
+    if different == 1:
+        raise DataError(f"The target is {y[0]:g} in every row: there is nothing to predict.")
+    if different == 2:
+        low, high = np.unique(y)
+        raise DataError(
+            f"The target has only the values {low:g} and {high:g}: that is a classification. "
+            "This library predicts numbers; use a classifier."
+        )
+    if different <= _FEW_VALUES:
+        warnings.warn(
+            f"The target has only {different} different values. If they are classes, use a "
+            "classifier; if they are counts or grades, go on.",
+            DataWarning,
+            stacklevel=3,
+        )
+
+
+def _equal_inputs(frame: pd.DataFrame) -> NDArray[Any]:
+    """A label a row, the same for rows with the same inputs: none is learned from and predicted."""
+    labels: NDArray[Any] = (
+        frame.groupby(list(frame.columns), dropna=False, observed=True, sort=False)
+        .ngroup()
+        .to_numpy()
+    )
+    return labels
+
+
+def _fingerprint(frame: pd.DataFrame, y: NDArray[np.float64], labels: NDArray[Any]) -> str:
+    from pandas.util import hash_pandas_object
+
+    digest = hashlib.sha256("\n".join(map(str, frame.columns)).encode())
+    digest.update(hash_pandas_object(frame, index=False).to_numpy().tobytes())
+    digest.update(y.tobytes())
+    digest.update("\n".join(map(str, labels)).encode())
+    return digest.hexdigest()[:12]

@@ -1,0 +1,100 @@
+"""Which method to take, by a rule that is said, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.experiments.comparison import standard_error
+
+RULE = (
+    "The best CRPS among the methods whose calibration is not rejected (95% confidence, all "
+    "out-of-fold rows); of those within one paired standard error of it, the fastest to fit."
+)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One method on all folds.
+
+    Attributes
+    ----------
+    method : str
+    ecpe, floor : float
+        Calibration error of all out-of-fold rows together; what a perfect forecaster scores there.
+    rejected : bool
+        Whether chance is ruled out as its reason.
+    epiw : float
+        Sharpness: mean width of the central intervals.
+    crps, crps_error : float
+        The latter is the standard error over folds.
+    rmse : float
+    seconds : float
+        To fit one fold.
+    """
+
+    method: str
+    ecpe: float
+    floor: float
+    rejected: bool
+    epiw: float
+    crps: float
+    crps_error: float
+    rmse: float
+    seconds: float
+
+
+def recommend(
+    standings: Sequence[Standing],
+    folds: Mapping[str, np.ndarray[tuple[int], np.dtype[np.float64]]],
+) -> tuple[str, str]:
+    """Apply `RULE`.
+
+    Parameters
+    ----------
+    standings : sequence of Standing
+        Best CRPS first.
+    folds : mapping from methods to arrays of shape (k,)
+        CRPS of every fold, for the paired standard error.
+
+    Returns
+    -------
+    method, reason : str
+    """
+    candidates = [standing for standing in standings if not standing.rejected] or list(standings)
+    best = candidates[0]
+    ties = []
+    for standing in candidates:
+        gaps = folds[standing.method] - folds[best.method]
+        if gaps.mean() <= (standard_error(gaps) or 0.0):
+            ties.append(standing)
+    chosen = min(ties, key=lambda standing: standing.seconds)
+    return chosen.method, _reason(chosen, best, candidates, standings)
+
+
+def _reason(
+    chosen: Standing, best: Standing, candidates: Sequence[Standing], standings: Sequence[Standing]
+) -> str:
+    reason = f"CRPS {chosen.crps:.4g}, ECPE {chosen.ecpe:.4f} (floor {chosen.floor:.4f}): "
+    among = f"of all {len(standings)} methods"
+    if not best.rejected:
+        among = f"of the {len(candidates)} among {len(standings)} methods whose calibration is not"
+        among += " rejected"
+    if chosen is best:
+        reason += f"the best CRPS {among}."
+    else:
+        reason += (
+            f"within one paired standard error of {best.method}, the best {among} (CRPS "
+            f"{best.crps:.4g}), and faster to fit: {chosen.seconds:.1f} s against "
+            f"{best.seconds:.1f} s."
+        )
+    if best.rejected:
+        reason += " The calibration of every method is rejected: recalibrate, then evaluate again."
+    elif standings[0] is not best:
+        reason += (
+            f" {standings[0].method} has a better CRPS, {standings[0].crps:.4g}, but its "
+            "calibration is rejected; recalibrated it may be the better choice."
+        )
+    return reason

@@ -1,0 +1,176 @@
+"""What a user may take instead: tree packages with their own defaults, nothing tuned.
+
+One small adapter brings them to the central object. All need the extra ``rivals``. A window of a
+series is one row of inputs; categories are one-hot and gaps filled, as the networks get them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from calibrant.distributions import Distribution, Empirical, Normal
+from calibrant.estimators import Windows
+from calibrant.estimators._table import TableEncoder, as_frame
+from calibrant.experiments.trial import calibration_rows
+
+Array = NDArray[np.float64]
+# The middles of a hundred equal shares: as equal masses they are a distribution with its ties.
+_SHARES = (np.arange(100) + 0.5) / 100
+
+
+class Rival(BaseEstimator):
+    """A model on a matrix that ends in a distribution.
+
+    Parameters
+    ----------
+    n_estimators : int
+        Trees.
+    device : str
+        Ignored: all run on one core of the CPU.
+    random_state : int, optional
+    """
+
+    def __init__(
+        self, n_estimators: int = 100, device: str = "auto", random_state: int | None = None
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.device = device
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Array, *, cv: Any = None, groups: Any = None) -> Self:
+        """Fit to X of shape (n, d), or windows; `cv` and `groups` say what is held out together."""
+        if not isinstance(X, Windows):
+            self.encoder_ = TableEncoder(impute=True).fit(as_frame(X))
+        self._fit(self._matrix(X), np.asarray(y, dtype=np.float64), {"cv": cv, "groups": groups})
+        return self
+
+    def predict_dist(self, X: Any) -> Distribution:
+        """Forecast of every row of X."""
+        return self._predict(self._matrix(X))
+
+    def _matrix(self, X: Any) -> Array:
+        return X.flat() if isinstance(X, Windows) else self.encoder_.transform(as_frame(X))
+
+    @abstractmethod
+    def _fit(self, x: Array, y: Array, hold_out: dict[str, Any]) -> None: ...
+
+    @abstractmethod
+    def _predict(self, x: Array) -> Distribution: ...
+
+
+class NGBoostNormal(Rival):
+    """Natural gradient boosting of mean and log-scale of a normal distribution."""
+
+    def __init__(
+        self, n_estimators: int = 500, device: str = "auto", random_state: int | None = None
+    ) -> None:
+        super().__init__(n_estimators, device, random_state)
+
+    def _fit(self, x: Array, y: Array, hold_out: dict[str, Any]) -> None:
+        from ngboost import NGBRegressor
+
+        self.model_ = NGBRegressor(
+            n_estimators=self.n_estimators, random_state=self.random_state, verbose=False
+        ).fit(x, y)
+
+    def _predict(self, x: Array) -> Distribution:
+        found = self.model_.pred_dist(x).params
+        return Normal(found["loc"], found["scale"])
+
+
+class CatBoostNormal(Rival):
+    """CatBoost with the loss RMSEWithUncertainty: mean and variance of a normal distribution."""
+
+    def __init__(
+        self, n_estimators: int = 1000, device: str = "auto", random_state: int | None = None
+    ) -> None:
+        super().__init__(n_estimators, device, random_state)
+
+    def _fit(self, x: Array, y: Array, hold_out: dict[str, Any]) -> None:
+        from catboost import CatBoostRegressor
+
+        self.model_ = CatBoostRegressor(
+            loss_function="RMSEWithUncertainty",
+            iterations=self.n_estimators,
+            random_seed=self.random_state,
+            thread_count=1,
+            allow_writing_files=False,
+            verbose=False,
+        ).fit(x, y)
+
+    def _predict(self, x: Array) -> Distribution:
+        mean, variance = self.model_.predict(x).T
+        return Normal(mean, np.sqrt(variance))
+
+
+class ConformalLightGBM(Rival):
+    """LightGBM with the conformal predictive system of crepes, normalised by 25 neighbours.
+
+    A fifth of the training rows calibrates.
+    """
+
+    def _fit(self, x: Array, y: Array, hold_out: dict[str, Any]) -> None:
+        from crepes import ConformalPredictiveSystem
+        from crepes.extras import DifficultyEstimator
+        from lightgbm import LGBMRegressor
+
+        train, held_out = calibration_rows(len(y), **hold_out)
+        self.model_ = LGBMRegressor(
+            n_estimators=self.n_estimators, random_state=self.random_state, n_jobs=1, verbose=-1
+        ).fit(x[train], y[train])
+        self.difficulty_ = DifficultyEstimator().fit(
+            x[train],
+            residuals=y[train] - self.model_.predict(x[train]),
+            k=min(25, len(train) - 1),
+            scaler=True,
+        )
+        system = ConformalPredictiveSystem().fit(
+            y[held_out] - self.model_.predict(x[held_out]),
+            sigmas=self.difficulty_.apply(x[held_out]),
+        )
+        # The system gives each row these normalised errors, times its difficulty.
+        self.errors_: Array = np.quantile(system.alphas, _SHARES)
+
+    def _predict(self, x: Array) -> Distribution:
+        errors = np.broadcast_to(self.errors_, (len(x), len(self.errors_)))
+        return Empirical(errors).affine(
+            np.asarray(self.model_.predict(x)), self.difficulty_.apply(x)
+        )
+
+
+class QuantileForest(Rival):
+    """Quantile regression forest; its quantiles are training targets, so ties are meant.
+
+    Parameters
+    ----------
+    min_samples_leaf : int
+        Rows in a leaf. The package's default of 1 gives the better CRPS and too narrow intervals,
+        5 the opposite.
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        min_samples_leaf: int = 1,
+        device: str = "auto",
+        random_state: int | None = None,
+    ) -> None:
+        super().__init__(n_estimators, device, random_state)
+        self.min_samples_leaf = min_samples_leaf
+
+    def _fit(self, x: Array, y: Array, hold_out: dict[str, Any]) -> None:
+        from quantile_forest import RandomForestQuantileRegressor
+
+        self.model_ = RandomForestQuantileRegressor(
+            n_estimators=self.n_estimators,
+            min_samples_leaf=self.min_samples_leaf,
+            random_state=self.random_state,
+        ).fit(x, y)
+
+    def _predict(self, x: Array) -> Distribution:
+        return Empirical(self.model_.predict(x, quantiles=list(_SHARES)))

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import doctest
+import importlib
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engines import jobs
+
+from calibrant.engines import run_here, run_in_processes, run_on_ray
+from calibrant.errors import MissingDependencyError
+
+ROOT = Path(__file__).resolve().parents[2]
+needs_ray = pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None, reason="ray is not installed: extra ray"
+)
+kills = pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+ENGINES = [
+    pytest.param(run_in_processes, id="processes"),
+    pytest.param(run_on_ray, id="ray", marks=[needs_ray, pytest.mark.slow]),
+]
+Engine = Callable[..., Iterator[tuple[int, Any]]]
+
+
+def test_here() -> None:
+    assert list(run_here(abs, [3, -4])) == [(3, 3), (-4, 4)]
+
+
+@kills
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_killed_worker_is_tried_again_and_takes_nothing_along(
+    engine: Engine, tmp_path: Path
+) -> None:
+    asked = []
+
+    def items() -> Iterator[int]:
+        for item in range(6):
+            asked.append(item)
+            yield item
+
+    found = {}
+    for item, result in engine(partial(jobs.square, str(tmp_path)), items(), workers=2):
+        found[item] = result
+        # Two at work, and at most two more that took the places of those that ended.
+        assert len(asked) <= len(found) + 4
+    assert found == {0: 0, 1: 1, 2: 4, 3: None, 4: 16, 5: 25}
+    assert [jobs.calls(tmp_path, item) for item in range(6)] == [1, 1, 2, 2, 1, 1]
+
+
+@kills
+def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
+    started = subprocess.Popen(
+        [sys.executable, "-m", "tests.engines.jobs", str(tmp_path)], cwd=ROOT
+    )
+    while not (tmp_path / "worker").exists() and started.poll() is None:
+        time.sleep(0.05)
+    worker = int((tmp_path / "worker").read_text())
+    started.kill()
+    started.wait()
+    for _ in range(100):
+        if has_ended(worker):
+            return
+        time.sleep(0.1)
+    raise AssertionError("the worker outlived its parent")
+
+
+def has_ended(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    status = Path(f"/proc/{process}/stat")  # where nobody collects it, a dead one stays listed
+    return status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z"
+
+
+def test_no_items() -> None:
+    assert list(run_in_processes(abs, [], workers=2)) == []
+
+
+def test_ray_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'calibrant\[ray\]'"):
+        list(run_on_ray(abs, [1]))
+
+
+@pytest.mark.parametrize("name", ["here", "processes", "ray"])
+def test_examples(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(f"calibrant.engines.{name}")).failed == 0
