@@ -93,7 +93,11 @@ def test_unknown_suffix(fails, model, tmp_path, command) -> None:
         ("t.csv", b"a,b\n1,2\n1,2,3,4\n", "can't be read as CSV"),
         ("t.csv", b"a;b\n1;2\n", "single column 'a;b': columns must be separated by commas."),
         ("t.csv.gz", b"a,b\n1,2\n", "can't be read as CSV"),
-        ("t.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 999)[:-20], "can't be read as CSV"),
+        (
+            "t.csv.gz",
+            gzip.compress(b"a,b\n" + b"1,2\n" * 999, mtime=0)[:-20],
+            "can't be read as CSV",
+        ),
         ("t.parquet", b"", "can't be read as Parquet"),
         ("t.parquet", b"a,b\n1,2\n", "can't be read as Parquet"),
     ],
