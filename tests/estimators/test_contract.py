@@ -45,11 +45,16 @@ ESTIMATORS = {
         DeepEnsembleRegressor, members=2, combine="mixture", adversarial=0.01
     ),
     "ell": partial(EnsembleLikelihoodRegressor, members=3),
+    "ell-mixture": partial(EnsembleLikelihoodRegressor, members=2, head="mixture", components=2),
     "quantile": QuantileNetworkRegressor,
     "laplace": LaplaceRegressor,
     "dgp": partial(DeepGPRegressor, inducing=16, prediction_samples=8),
     "mcd": partial(MCDropoutRegressor, passes=8),
+    "mcd-mixture": partial(MCDropoutRegressor, passes=4, head="mixture", components=2),
     "mc-nll": partial(MCDropoutLikelihoodRegressor, passes=8, training_passes=4),
+    "mc-nll-mixture": partial(
+        MCDropoutLikelihoodRegressor, passes=4, training_passes=2, head="mixture", components=2
+    ),
     "mmd": partial(MMDRegressor, matching_epochs=3),
     "mmd-mixture": partial(MMDRegressor, matching_epochs=3, head="mixture", components=2),
 }
@@ -288,7 +293,7 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], str]] = [
     ({"passes": 1}, "passes must be at least 2"),
     ({"training_passes": 1}, "passes must be at least 2"),
     ({"noise": "white"}, 'noise must be "residual" or "none"'),
-    ({"head": "beta"}, 'head must be "gaussian" or "mixture"'),
+    ({"head": "beta"}, 'head must be "(gaussian|point)" or "mixture"'),
     ({"levels": (0.5,)}, "levels must be at least two strictly increasing"),
     ({"levels": (0.5, 0.1)}, "levels must be at least two strictly increasing"),
     ({"components": 0}, "components must be at least 1"),

@@ -43,11 +43,26 @@ METHODS = {
         DeepEnsembleRegressor(members=3, combine="mixture", **COMMON), 0.07, 0.06, 0.05,
     ),
     "ell": (EnsembleLikelihoodRegressor(**COMMON), 0.1, 0.12, 0.08),
+    "ell mixture": (
+        EnsembleLikelihoodRegressor(members=2, head="mixture", components=2, **COMMON),
+        0.08, 0.06, 0.04,
+    ),
     "quantile": (QuantileNetworkRegressor(**COMMON), 0.08, 0.06, 0.03),
     "laplace": (LaplaceRegressor(**COMMON), 0.08, 0.06, 0.04),
     "mcd": (MCDropoutRegressor(dropout=0.05, **COMMON), 0.12, None, 0.06),
+    "mcd mixture": (
+        MCDropoutRegressor(dropout=0.05, passes=20, head="mixture", components=2, **COMMON),
+        0.12, 0.1, 0.08,
+    ),
     "mc-nll": (
         MCDropoutLikelihoodRegressor(dropout=0.1, **(COMMON | {"epochs": 60})), 0.12, 0.2, 0.1,
+    ),
+    "mc-nll mixture": (
+        MCDropoutLikelihoodRegressor(
+            dropout=0.05, passes=20, training_passes=3, head="mixture", components=2,
+            **(COMMON | {"epochs": 60}),
+        ),
+        0.12, 0.1, 0.08,
     ),
     "mmd": (MMDRegressor(**COMMON), 0.08, 0.06, 0.03),
     "mmd mixture": (MMDRegressor(head="mixture", components=2, **COMMON), 0.08, 0.06, 0.03),

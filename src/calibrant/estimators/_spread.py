@@ -1,16 +1,71 @@
-"""A normal whose mean and variance are those of several point predictions of a row."""
+"""Methods whose networks predict points: the spread across networks or passes is the answer."""
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from calibrant.distributions import Normal
+from calibrant.distributions import Distribution, Normal
+from calibrant.errors import ParameterError
+from calibrant.estimators._base import NetworkRegressor
+from calibrant.estimators._moments import equal_mixture
 from calibrant.losses import negative_log_likelihood
-from calibrant.networks import to_numpy
+from calibrant.networks import Head, MixtureHead, PointHead, to_numpy
 from calibrant.training import Rows
 
 _LEAST_VARIANCE = 1e-8  # of the scaled target; predictions that agree have no spread at all
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class SpreadRegressor(NetworkRegressor):
+    """Base of the methods that read a distribution off k answers to a row.
+
+    Parameters
+    ----------
+    head : {"point", "mixture"}, default "point"
+        With points, as published, the answer is the normal of their mean and variance. With
+        mixtures it is the equal mixture of all k: the same idea without the shape of a normal.
+    components : int, default 5
+        Gaussians of the mixture.
+    """
+
+    head: Literal["point", "mixture"] = "point"
+    components: int = 5
+
+    def _make_head(self) -> Head:
+        return MixtureHead(self.components) if self.head == "mixture" else PointHead()
+
+    def _likelihood(self, outputs: Tensor, rows: Rows) -> Tensor:
+        """Likelihood of the distribution that k answers make, (1,): the k are one model.
+
+        Parameters
+        ----------
+        outputs : tensor of shape (k, b, n_outputs)
+        rows : Rows of shape (b,) or (1, b)
+        """
+        y, weight = rows.y.reshape(-1), rows.weight.reshape(-1)
+        if self.head == "mixture":
+            each = self._make_head().torch_distribution(outputs).log_prob(y)  # (k, b)
+            loss = math.log(len(outputs)) - torch.logsumexp(each, dim=0)
+        else:
+            loss = negative_log_likelihood(normal_of(outputs), y)
+        return (weight * loss).mean().reshape(1)
+
+    def _answer(self, outputs: Tensor) -> Distribution:
+        if self.head == "mixture":
+            return equal_mixture(self._make_head(), outputs)
+        return normal_of_points(outputs)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.head not in ("point", "mixture"):
+            raise ParameterError(f'head must be "point" or "mixture", got {self.head!r}.')
+        if self.components < 1:
+            raise ParameterError(f"components must be at least 1, got {self.components}.")
 
 
 def normal_of(points: Tensor) -> torch.distributions.Normal:
@@ -18,18 +73,6 @@ def normal_of(points: Tensor) -> torch.distributions.Normal:
     values = points[..., 0]
     variance = values.var(dim=0, correction=0) + _LEAST_VARIANCE
     return torch.distributions.Normal(values.mean(dim=0), variance.sqrt(), validate_args=False)
-
-
-def spread_likelihood(points: Tensor, rows: Rows) -> Tensor:
-    """Likelihood of mean and variance across k predictions, (1,): the k are one model.
-
-    Parameters
-    ----------
-    points : tensor of shape (k, b, 1)
-    rows : Rows of shape (b,) or (1, b)
-    """
-    loss = negative_log_likelihood(normal_of(points), rows.y.reshape(-1))
-    return (rows.weight.reshape(-1) * loss).mean().reshape(1)
 
 
 def normal_of_points(points: Tensor) -> Normal:

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
-from calibrant.estimators._base import NetworkRegressor
-from calibrant.estimators._spread import normal_of_points, spread_likelihood
-from calibrant.networks import Head, MemberNetworks, PointHead
+from calibrant.estimators._spread import SpreadRegressor
+from calibrant.networks import MemberNetworks
 from calibrant.training import Rows, Stage
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class EnsembleLikelihoodRegressor(NetworkRegressor):
+class EnsembleLikelihoodRegressor(SpreadRegressor):
     """k networks trained jointly by the likelihood of their mean and variance (ELL).
 
     With ``f_1 ... f_k`` the networks, ``mu = mean f_j`` and ``sigma^2 = mean (f_j - mu)^2`` stand
@@ -27,6 +25,11 @@ class EnsembleLikelihoodRegressor(NetworkRegressor):
     ----------
     members : int, default 5
         The k, at least 2.
+    head : {"point", "mixture"}, default "point"
+        With "mixture" every network predicts a mixture of Gaussians, and the likelihood is that
+        of the equal mixture of all networks.
+    components : int, default 5
+        Gaussians of the mixture.
 
     Notes
     -----
@@ -38,20 +41,13 @@ class EnsembleLikelihoodRegressor(NetworkRegressor):
     def _n_members(self) -> int:
         return self.members
 
-    def _make_head(self) -> Head:
-        return PointHead()
-
     def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
-        return [self._one_stage(train, _loss, _loss, together=True)]
+        return [self._one_stage(train, self._loss, self._loss, together=True)]
 
-    def _answer(self, outputs: Tensor) -> Distribution:
-        return normal_of_points(outputs)
+    def _loss(self, network: MemberNetworks, rows: Rows) -> Tensor:
+        return self._likelihood(network.outputs(rows.x), rows)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.members < 2:
             raise ParameterError(f"members must be at least 2, got {self.members}.")
-
-
-def _loss(network: MemberNetworks, rows: Rows) -> Tensor:
-    return spread_likelihood(network.outputs(rows.x), rows)

@@ -11,11 +11,10 @@ from torch import Tensor
 
 from calibrant.distributions import Distribution, Normal
 from calibrant.errors import ParameterError
-from calibrant.estimators._base import NetworkRegressor
 from calibrant.estimators._objectives import mean_nll
-from calibrant.estimators._spread import normal_of_points
+from calibrant.estimators._spread import SpreadRegressor, normal_of_points
 from calibrant.estimators._validation import Sample
-from calibrant.networks import Head, MemberNetworks, PointHead
+from calibrant.networks import MemberNetworks
 from calibrant.training import Rows, Stage
 
 PASS_SEED = 0  # which units the passes drop; fixed, so that a prediction is always the same
@@ -23,7 +22,7 @@ _LEAST_NOISE = 0.01  # of the squared error on held-out rows
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class MCDropoutRegressor(NetworkRegressor):
+class MCDropoutRegressor(SpreadRegressor):
     """Squared-error network whose dropout stays on at prediction (Gal and Ghahramani 2016).
 
     The mean over passes is the prediction, their variance the epistemic uncertainty.
@@ -39,6 +38,11 @@ class MCDropoutRegressor(NetworkRegressor):
         held-out rows: what an interval for the target needs. "none" is the Gaussian of the
         passes alone, as published: an interval for the network's mean, far too narrow for the
         target.
+    head : {"point", "mixture"}, default "point"
+        With "mixture" the network is trained by likelihood, the prediction is the mixture of all
+        passes, and its noise is in it: `noise` has no say.
+    components : int, default 5
+        Gaussians of the mixture.
 
     Attributes
     ----------
@@ -60,9 +64,6 @@ class MCDropoutRegressor(NetworkRegressor):
 
     _numbers: ClassVar[tuple[str, ...]] = ("noise_",)
 
-    def _make_head(self) -> Head:
-        return PointHead()
-
     def _n_answers(self) -> int:
         return self.passes
 
@@ -74,12 +75,14 @@ class MCDropoutRegressor(NetworkRegressor):
         return network.passes(x, self.passes, PASS_SEED)
 
     def _answer(self, outputs: Tensor) -> Distribution:
+        if self.head == "mixture":
+            return super()._answer(outputs)
         passes = normal_of_points(outputs)
         total = Normal(passes.loc, np.sqrt(passes.variance + self.noise_))
         return total.with_epistemic(passes.variance)
 
     def _learn_from_held_out(self, held_out: Sample) -> None:
-        if self.noise == "none":
+        if self.noise == "none" or self.head == "mixture":
             return
         dist = self._raw_distribution(held_out.x)
         unit = float(self.target_scaler_.scale) ** 2

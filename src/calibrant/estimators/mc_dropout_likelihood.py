@@ -7,16 +7,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from calibrant.distributions import Distribution
-from calibrant.estimators._base import NetworkRegressor
-from calibrant.estimators._spread import normal_of_points, spread_likelihood
+from calibrant.estimators._spread import SpreadRegressor
 from calibrant.estimators.mc_dropout import PASS_SEED, check_passes
-from calibrant.networks import Head, MemberNetworks, PointHead
+from calibrant.networks import MemberNetworks
 from calibrant.training import Rows, Stage
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class MCDropoutLikelihoodRegressor(NetworkRegressor):
+class MCDropoutLikelihoodRegressor(SpreadRegressor):
     """One network trained by the likelihood of its dropout passes (MC NLL).
 
     Before each step the batch passes through the network `training_passes` times with different
@@ -30,6 +28,11 @@ class MCDropoutLikelihoodRegressor(NetworkRegressor):
         Passes inside a training step.
     passes : int, default 100
         Passes at prediction.
+    head : {"point", "mixture"}, default "point"
+        With "mixture" every pass predicts a mixture of Gaussians, and the likelihood is that of
+        the equal mixture of all passes.
+    components : int, default 5
+        Gaussians of the mixture.
 
     Notes
     -----
@@ -40,9 +43,6 @@ class MCDropoutLikelihoodRegressor(NetworkRegressor):
     training_passes: int = 10
     passes: int = 100
 
-    def _make_head(self) -> Head:
-        return PointHead()
-
     def _n_answers(self) -> int:
         return self.passes
 
@@ -52,18 +52,15 @@ class MCDropoutLikelihoodRegressor(NetworkRegressor):
     def _loss(self, network: MemberNetworks, rows: Rows) -> Tensor:
         x = rows.x[0]  # (b, d) or (b, steps, d): one network
         k = self.training_passes
-        repeated = network.outputs(x.repeat(k, *[1] * (x.ndim - 1)))  # (1, k b, 1)
-        return spread_likelihood(repeated.view(k, len(x), 1), rows)
+        repeated = network.outputs(x.repeat(k, *[1] * (x.ndim - 1)))  # (1, k b, n_outputs)
+        return self._likelihood(repeated.view(k, len(x), -1), rows)
 
     def _score(self, network: MemberNetworks, rows: Rows) -> Tensor:
         # As many passes as in training: more would cost more than the epoch that they judge.
-        return spread_likelihood(network.passes(rows.x, self.training_passes, PASS_SEED), rows)
+        return self._likelihood(network.passes(rows.x, self.training_passes, PASS_SEED), rows)
 
     def _forward(self, network: MemberNetworks, x: Tensor) -> Tensor:
         return network.passes(x, self.passes, PASS_SEED)
-
-    def _answer(self, outputs: Tensor) -> Distribution:
-        return normal_of_points(outputs)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
