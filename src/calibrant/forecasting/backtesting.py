@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import operator
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from sklearn.base import clone
 from calibrant.distributions import Distribution, concatenate
 from calibrant.errors import DataError, ParameterError
 from calibrant.forecasting._backtest import Backtest, Forecasts
+from calibrant.forecasting._checkpoint import train
 from calibrant.forecasting._rows import Rows, read_rows
 from calibrant.forecasting._step import StepModel, Stream
 from calibrant.forecasting._table import SeriesTable
@@ -33,6 +35,7 @@ def backtest(
     start: Any,
     policy: Policy = "update",
     every: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     verbose: bool = False,
 ) -> Backtest:
     """Forecast every row from `start` on from the rows before it.
@@ -56,6 +59,9 @@ def backtest(
         recalibration included; ``recalibrate=None`` shows the estimator alone.
     every : int, optional
         Time stamps between two trainings of "refit"; a tenth of the test by default.
+    checkpoint : path, optional
+        Folder that keeps every trained model, so that an interrupted back-test, run again, trains
+        only what is missing. It needs a `random_state` that is a number or None.
     verbose : bool, default False
         Show progress.
 
@@ -86,8 +92,9 @@ def backtest(
     tested = int(np.sum(rows.stamps >= times[first]))
     model.verbose = model.verbose or (verbose and len(blocks) == 1)
     with _bar(verbose and len(blocks) > 1, len(blocks)) as advance:
-        model._fit_rows(_between(rows, times, 0, first))
+        model._begin(_between(rows, times, 0, first))
         model.fh_ = list(found)
+        train(model, checkpoint)
         model._appended(_between(rows, times, first, len(times)), tell=True)
         for begin, stop in blocks:
             last = stop == len(times)
@@ -101,7 +108,7 @@ def backtest(
                 found[step].append(part)
             if not last:
                 model.series_ = model._appended(_between(rows, times, begin, stop))
-                model.refit()
+                train(model, checkpoint)
             advance()
     return Backtest(_joined(found), model, policy, tested)
 

@@ -154,7 +154,8 @@ class Forecaster(ForecastPredictor, BaseEstimator):
         """
         self._check_parameters()
         steps = self._steps(range(1, self.horizon + 1) if fh is None else fh)
-        self._fit_rows(read_rows(y, X, id=self.id, time=self.time))
+        self._begin(read_rows(y, X, id=self.id, time=self.time))
+        self._train()
         self.fh_ = steps
         return self
 
@@ -185,7 +186,8 @@ class Forecaster(ForecastPredictor, BaseEstimator):
         self._train()
         return self
 
-    def _fit_rows(self, rows: Rows) -> None:
+    def _begin(self, rows: Rows) -> None:
+        """Take in the rows of a first training."""
         covariates = Covariates.learn(rows.inputs, self.past, self.future, self.static)
         if len(rows) < self.window + self.horizon:
             raise DataError(
@@ -200,7 +202,6 @@ class Forecaster(ForecastPredictor, BaseEstimator):
         calendar = Calendar.choose(self.calendar, self.holidays, table.clock, table.tick)
         self.report_, self.covariates_, self.series_ = report, covariates, table
         self.design_ = Design(self.window, covariates, calendar)
-        self._train()
 
     def _train(self) -> None:
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.horizon)
