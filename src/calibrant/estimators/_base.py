@@ -37,7 +37,7 @@ from calibrant.estimators._validation import (
     check_sample,
 )
 from calibrant.estimators._windows import Windows
-from calibrant.networks import GaussianHead, Head, MemberNetworks, build_network
+from calibrant.networks import GaussianHead, Head, MemberNetworks, build_network, own_dropout
 from calibrant.training import (
     Objective,
     Record,
@@ -75,7 +75,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     weight_decay: float = 1e-5
     patience: int = 20
     validation_fraction: float = 0.2
-    dropout: float = 0.0
+    dropout: float | None = None
     scaling: Scaling = "standard"
     bounds: tuple[float | None, float | None] | None = None
     missing: Literal["error", "impute"] = "error"
@@ -237,18 +237,20 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     def _build(self, n_inputs: int, seeds: Sequence[int]) -> MemberNetworks:
         """Networks before training, each initialised by its own seed."""
         networks, head = [], self._make_head()
+        dropout = self._dropout()
         for seed in seeds:
             torch.manual_seed(seed)
             networks.append(
-                build_network(
-                    self.network, n_inputs, self.hidden, head, self.dropout, self.n_steps_
-                )
+                build_network(self.network, n_inputs, self.hidden, head, dropout, self.n_steps_)
             )
         return MemberNetworks(networks, sequences=self.n_steps_ is not None)
 
     def _initialise(self, network: MemberNetworks, rows: Rows) -> None:
         """Start at the mean of the scaled target: 0, or somewhere in [0, 1]."""
         network.by_name()["output.bias"][:] = network.head.initial_bias(*rows.target_moments())
+
+    def _dropout(self) -> float:
+        return own_dropout(self.network) if self.dropout is None else self.dropout
 
     def _batch_size(self, n_rows: int) -> int:
         if self.batch_size == "auto":
@@ -364,7 +366,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             )
         if self.scaling not in ("standard", "minmax"):
             raise ParameterError(f'scaling must be "standard" or "minmax", got {self.scaling!r}.')
-        if not 0 <= self.dropout < 1:
+        if not 0 <= self._dropout() < 1:
             raise ParameterError(f"dropout must lie in [0, 1), got {self.dropout}.")
         if self.bounds is not None:
             low, high = self.bounds

@@ -134,6 +134,7 @@ class MMDRegressor(HeteroscedasticRegressor):
             "batch_size": 1024,
             "epochs": 1000,
             "patience": 50,
+            "dropout": 0.0,
             "beta": 0.0,
             "match": "marginal",
             "statistic": "v",

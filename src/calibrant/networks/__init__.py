@@ -1,6 +1,10 @@
 """Networks and the heads that turn their outputs into distributions."""
 
-from calibrant.networks.distribution_network import DistributionNetwork, build_network
+from calibrant.networks.distribution_network import (
+    DistributionNetwork,
+    build_network,
+    own_dropout,
+)
 from calibrant.networks.heads import GaussianHead, Head, MixtureHead, PointHead, to_numpy
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
@@ -16,5 +20,6 @@ __all__ = [
     "PointHead",
     "Recurrent",
     "build_network",
+    "own_dropout",
     "to_numpy",
 ]
