@@ -119,6 +119,7 @@ def main() -> None:
         model = Alternating(
             network="lstm",
             epochs=options.rounds + 1,
+            dropout=0.0,
             batch_size=batch_size,
             random_state=0,
             device="cpu",

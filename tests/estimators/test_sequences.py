@@ -266,3 +266,23 @@ def test_bad_inputs() -> None:
     table = HeteroscedasticRegressor(**QUICK).fit(windows.flat(), y)
     with pytest.raises(DataError, match=r"sequences \(n, 4, d\), but .* a table"):
         table.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("network", "dropout", "dropped"),
+    [("lstm", None, 0.1), ("gru", None, 0.1), ("mlp", None, None), ("lstm", 0.0, None)],
+)
+def test_recurrent_networks_drop_units_unless_told(network, dropout, dropped) -> None:
+    windows, y = make_series()
+    settings = QUICK | {"network": network, "dropout": dropout}
+    model = HeteroscedasticRegressor(**settings).fit(windows, y)
+    layers = [m for m in model.module_.modules() if isinstance(m, torch.nn.Dropout)]
+    assert {layer.p for layer in layers} == (set() if dropped is None else {dropped})
+    many = HeteroscedasticRegressor(**settings, mc_passes=20)
+    if dropped is None:
+        with pytest.raises(
+            ParameterError, match=f"mc_passes need dropout > 0, got dropout={dropout}"
+        ):
+            many.fit(windows, y)
+    else:
+        assert np.all(many.fit(windows, y).predict_dist(windows).epistemic > 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -204,3 +205,52 @@ def test_adaptive_recalibration_follows_a_drift_that_a_static_model_misses() -> 
     assert static["ecpe"] > 4 * static["ecpe_floor"]
     assert adaptive["ecpe"] < 2 * adaptive["ecpe_floor"]
     assert adaptive["crps"] < static["crps"]
+
+
+def count_trainings(monkeypatch: pytest.MonkeyPatch, *, most: int | None = None) -> list[int]:
+    """Rows of every training from now on; Ctrl-C comes after so many."""
+    trained: list[int] = []
+    train = Forecaster._train
+
+    def counted(model: Forecaster) -> None:
+        if len(trained) == most:
+            raise KeyboardInterrupt
+        train(model)
+        trained.append(len(model.series_))
+
+    monkeypatch.setattr(Forecaster, "_train", counted)
+    return trained
+
+
+def test_an_interrupted_back_test_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    y, model = wave(130), forecaster()
+    whole = backtest(model, y, start=100, policy="refit", every=10)
+    folder = tmp_path / "models"
+    with monkeypatch.context() as patch:
+        count_trainings(patch, most=2)
+        with pytest.raises(KeyboardInterrupt):
+            backtest(model, y, start=100, policy="refit", every=10, checkpoint=folder)
+    trained = count_trainings(monkeypatch)
+    resumed = backtest(model, y, start=100, policy="refit", every=10, checkpoint=folder)
+    assert trained == [120]  # those on 100 and 110 rows were kept
+    for step, found in whole.by_horizon.items():
+        np.testing.assert_array_equal(
+            found.dist.ppf(LEVELS), resumed.by_horizon[step].dist.ppf(LEVELS)
+        )
+
+
+@pytest.mark.parametrize("change", ["series", "parameter"])
+def test_a_checkpoint_is_never_taken_for_another_back_test(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    y = wave(130)
+    backtest(forecaster(), y, start=100, checkpoint=tmp_path)
+    trained = count_trainings(monkeypatch)
+    if change == "series":
+        y[50] += 1e-9
+        backtest(forecaster(), y, start=100, checkpoint=tmp_path)
+    else:
+        backtest(forecaster().set_params(estimator__epochs=3), y, start=100, checkpoint=tmp_path)
+    assert trained == [100]

@@ -166,8 +166,7 @@ def make_forecaster(
     make: Any = MMDRegressor
     estimator = make(network=network.value)
     if epochs is not None:
-        estimator.epochs = epochs
-        estimator.matching_epochs = min(epochs, estimator.matching_epochs)
+        estimator.at_most(epochs)
     return Forecaster(
         estimator,
         window=max(5, horizon) if window is None else window,

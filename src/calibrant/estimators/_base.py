@@ -39,7 +39,7 @@ from calibrant.estimators._validation import (
 )
 from calibrant.estimators._windows import Windows
 from calibrant.metrics import pit
-from calibrant.networks import GaussianHead, Head, MemberNetworks, build_network
+from calibrant.networks import GaussianHead, Head, MemberNetworks, build_network, own_dropout
 from calibrant.persistence import read_model
 from calibrant.recalibration import fit_pit_map
 from calibrant.training import (
@@ -81,7 +81,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     weight_decay: float = 1e-5
     patience: int = 20
     validation_fraction: float = 0.2
-    dropout: float = 0.0
+    dropout: float | None = None
     periodic: float | None = None
     scaling: Scaling = "standard"
     bounds: tuple[float | None, float | None] | None = None
@@ -142,8 +142,8 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         )
 
     def _setting(self, name: str) -> Any:
-        """Value of a parameter, where a subclass may know a default of its own."""
-        return getattr(self, name)
+        """Value of a parameter, or what its None stands for; subclasses may know more of these."""
+        return self._dropout() if name == "dropout" else getattr(self, name)
 
     def _n_members(self) -> int:
         """Return how many networks train as one."""
@@ -292,6 +292,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     def _build(self, n_inputs: int, seeds: Sequence[int]) -> MemberNetworks:
         """Networks before training, each initialised by its own seed."""
         networks, head = [], self._make_head()
+        dropout = self._dropout()
         for seed in seeds:
             torch.manual_seed(seed)
             networks.append(
@@ -300,7 +301,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
                     n_inputs,
                     self.hidden,
                     head,
-                    dropout=self.dropout,
+                    dropout=dropout,
                     steps=self.n_steps_,
                     periodic=self._setting("periodic") or 0.0,
                 )
@@ -310,6 +311,9 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     def _initialise(self, network: MemberNetworks, rows: Rows) -> None:
         """Start at the mean of the scaled target: 0, or somewhere in [0, 1]."""
         network.by_name()["output.bias"][:] = network.head.initial_bias(*rows.target_moments())
+
+    def _dropout(self) -> float:
+        return own_dropout(self.network) if self.dropout is None else self.dropout
 
     def _batch_size(self, n_rows: int) -> int:
         if self.batch_size == "auto":
@@ -449,7 +453,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             )
         if self.scaling not in ("standard", "minmax"):
             raise ParameterError(f'scaling must be "standard" or "minmax", got {self.scaling!r}.')
-        if not 0 <= self.dropout < 1:
+        if not 0 <= self._dropout() < 1:
             raise ParameterError(f"dropout must lie in [0, 1), got {self.dropout}.")
         if self.bounds is not None:
             low, high = self.bounds

@@ -55,9 +55,10 @@ class HeteroscedasticRegressor(NetworkRegressor):
         Epochs without a better validation score after which training ends.
     validation_fraction : float, default 0.2
         Share of the training rows held out, where `fit` gets neither validation rows nor `cv`.
-    dropout : float, default 0
+    dropout : float or None
         Share of the hidden units dropped in a training step; recurrent layers drop the same ones
-        in all steps of a sequence. A module of your own brings its own.
+        in all steps of a sequence. None is 0 for the "mlp" and 0.1 for "lstm" and "gru". A module
+        of your own brings its own.
     periodic : float or None
         Scale of the learned frequencies through which the "mlp" sees its inputs
         (`calibrant.networks.PeriodicEmbedding`); None or 0 shows it the numbers alone.
@@ -138,6 +139,6 @@ class HeteroscedasticRegressor(NetworkRegressor):
             raise ParameterError(f"components must be at least 1, got {self.components}.")
         if self.mc_passes:
             check_passes(self.mc_passes)
-            if self.dropout == 0 and isinstance(self.network, str):
-                raise ParameterError("mc_passes need dropout > 0, got dropout=0.")
+            if self._dropout() == 0 and isinstance(self.network, str):
+                raise ParameterError(f"mc_passes need dropout > 0, got dropout={self.dropout}.")
         check_beta(self.beta)

@@ -167,6 +167,7 @@ class MMDRegressor(HeteroscedasticRegressor):
             "batch_size": 1024,
             "epochs": 1000,
             "patience": 50,
+            "dropout": 0.0,
             "beta": 0.0,
             "match": "marginal",
             "statistic": "v",
@@ -270,7 +271,7 @@ class MMDRegressor(HeteroscedasticRegressor):
         return self
 
     def _setting(self, name: str) -> Any:
-        value = getattr(self, name)
+        value = super()._setting(name)
         return PRESETS[self.quality].get(name) if value is None else value
 
     def _n_members(self) -> int:

@@ -26,6 +26,7 @@ _PAPER = {
     "epochs": 1000,
     "patience": 50,
 }
+_PAPER_HNN = _PAPER | {"beta": 0.0, "dropout": 0.0}
 # A smoke test: every line of code runs, no figure means anything.
 _QUICK: dict[str, Any] = {"epochs": 2, "patience": 2}
 
@@ -76,17 +77,17 @@ METHODS = {
         published=_PAPER | {"noise": "none"},
         quick={"passes": 10},
     ),
-    "hnn": Method(
-        "heteroscedastic network", "HeteroscedasticRegressor", published=_PAPER | {"beta": 0.0}
-    ),
-    "deep-ens": Method("deep ensemble", "DeepEnsembleRegressor", published=_PAPER | {"beta": 0.0}),
+    "hnn": Method("heteroscedastic network", "HeteroscedasticRegressor", published=_PAPER_HNN),
+    "deep-ens": Method("deep ensemble", "DeepEnsembleRegressor", published=_PAPER_HNN),
     "mc-nll": Method(
         "MC-Dropout likelihood",
         "MCDropoutLikelihoodRegressor",
         published=_PAPER,
         quick={"passes": 10, "training_passes": 2},
     ),
-    "ell": Method("ensemble likelihood", "EnsembleLikelihoodRegressor", published=_PAPER),
+    "ell": Method(
+        "ensemble likelihood", "EnsembleLikelihoodRegressor", published=_PAPER | {"dropout": 0.0}
+    ),
     "dgp": Method(
         "deep Gaussian process",
         "DeepGPRegressor",
@@ -97,7 +98,7 @@ METHODS = {
     "isr": Method(
         "isotonic recalibration of hnn",
         "HeteroscedasticRegressor",
-        published=_PAPER | {"beta": 0.0},
+        published=_PAPER_HNN,
         recalibrated=True,
     ),
     "mmd": Method(

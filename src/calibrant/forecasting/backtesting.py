@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import operator
+import os
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from sklearn.base import clone
 from calibrant.distributions import Distribution, concatenate
 from calibrant.errors import DataError, ParameterError
 from calibrant.forecasting._backtest import Backtest, Forecasts
+from calibrant.forecasting._checkpoint import train
 from calibrant.forecasting._progress import training_bar
 from calibrant.forecasting._rows import Rows, read_rows
 from calibrant.forecasting._step import StepModel, Stream
@@ -33,6 +35,7 @@ def backtest(
     start: Any,
     policy: Policy = "update",
     every: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     verbose: bool = False,
 ) -> Backtest:
     """Forecast every row from `start` on from the rows before it.
@@ -56,6 +59,9 @@ def backtest(
         recalibration included; ``recalibrate=None`` shows the estimator alone.
     every : int, optional
         Time stamps between two trainings of "refit"; a tenth of the test by default.
+    checkpoint : path, optional
+        Folder that keeps every trained model, so that an interrupted back-test, run again, trains
+        only what is missing. It needs a `random_state` that is a number or None.
     verbose : bool, default False
         Show progress.
 
@@ -87,8 +93,9 @@ def backtest(
     several = verbose and len(blocks) > 1  # one bar over the trainings, none for each of them
     model.verbose = (model.verbose or verbose) and not several
     with training_bar("Back-test", len(blocks), show=several) as advance:
-        model._fit_rows(_between(rows, times, 0, first))
+        model._begin(_between(rows, times, 0, first))
         model.fh_ = list(found)
+        train(model, checkpoint)
         model._appended(_between(rows, times, first, len(times)), tell=True)
         for begin, stop in blocks:
             last = stop == len(times)
@@ -102,7 +109,7 @@ def backtest(
                 found[step].append(part)
             if not last:
                 model.series_ = model._appended(_between(rows, times, begin, stop))
-                model.refit()
+                train(model, checkpoint)
             advance()
     return Backtest(_joined(found), model, policy, tested)
 

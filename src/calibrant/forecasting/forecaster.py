@@ -8,27 +8,25 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from calibrant import errors
-from calibrant.distributions import Distribution, concatenate
 from calibrant.errors import DataError, ParameterError
 from calibrant.estimators import MMDRegressor
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._covariates import Covariates
 from calibrant.forecasting._design import Design
-from calibrant.forecasting._paths import joint_sample, step_correlation
+from calibrant.forecasting._paths import step_correlation
+from calibrant.forecasting._predictor import ForecastPredictor
 from calibrant.forecasting._progress import training_bar
 from calibrant.forecasting._report import Repair, SeriesReport
-from calibrant.forecasting._rows import Array, Rows, read_inputs, read_rows
+from calibrant.forecasting._rows import Rows, read_rows
 from calibrant.forecasting._step import StepModel, Stream, common_pits
 from calibrant.forecasting._table import SeriesTable
 from calibrant.recalibration import AdaptiveRecalibrator
 
 
-class Forecaster(BaseEstimator):
+class Forecaster(ForecastPredictor, BaseEstimator):
     """Calibrated forecasts of one or several series, any number of steps ahead.
 
     1. `fit` cuts windows out of the series and trains one clone of the estimator for each step
@@ -102,10 +100,6 @@ class Forecaster(BaseEstimator):
     """
 
     report_: SeriesReport
-    steps_: list[StepModel]
-    correlation_: Array
-    series_: SeriesTable
-    covariates_: Covariates
     design_: Design
 
     def __init__(
@@ -161,7 +155,8 @@ class Forecaster(BaseEstimator):
         """
         self._check_parameters()
         steps = self._steps(range(1, self.horizon + 1) if fh is None else fh)
-        self._fit_rows(read_rows(y, X, id=self.id, time=self.time))
+        self._begin(read_rows(y, X, id=self.id, time=self.time))
+        self._train()
         self.fh_ = steps
         return self
 
@@ -192,7 +187,8 @@ class Forecaster(BaseEstimator):
         self._train()
         return self
 
-    def _fit_rows(self, rows: Rows) -> None:
+    def _begin(self, rows: Rows) -> None:
+        """Take in the rows of a first training."""
         covariates = Covariates.learn(rows.inputs, self.past, self.future, self.static)
         if len(rows) < self.window + self.horizon:
             raise DataError(
@@ -207,7 +203,6 @@ class Forecaster(BaseEstimator):
         calendar = Calendar.choose(self.calendar, self.holidays, table.clock, table.tick)
         self.report_, self.covariates_, self.series_ = report, covariates, table
         self.design_ = Design(self.window, covariates, calendar)
-        self._train()
 
     def _train(self) -> None:
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.horizon)
@@ -251,117 +246,6 @@ class Forecaster(BaseEstimator):
         self.series_ = table
         return streams
 
-    # ---- predict ----------------------------------------------------------------------------
-
-    def predict_dist(self, fh: Any = None, X: Any = None) -> Distribution:
-        """Predictive distribution of every step, from the last row seen.
-
-        Parameters
-        ----------
-        fh : int or list of int, optional
-            Steps ahead, 1 is the next row; without it those of `fit`, or all.
-        X : frame or array, optional
-            Values of the known-future covariates at the coming time stamps, up to the largest
-            step.
-
-        Returns
-        -------
-        Distribution
-            One row a step; for a panel the steps of the first series, then of the second ...
-        """
-        self._check_fitted()
-        parts = self._predict_steps(self._steps(fh), X)
-        order = np.arange(len(parts) * len(self.series_.ids)).reshape(len(parts), -1).T.ravel()
-        return concatenate(parts)[order]
-
-    def predict(self, fh: Any = None, X: Any = None) -> Array:
-        """Mean of every step, in the order of `predict_dist`."""
-        return self.predict_dist(fh, X).mean
-
-    def predict_interval(self, fh: Any = None, X: Any = None, coverage: ArrayLike = 0.9) -> Array:
-        """Central prediction intervals.
-
-        Returns
-        -------
-        array of shape (n, 2) for one coverage, (n, 2, L) for a list: row, bound, level
-        """
-        return self.predict_dist(fh, X).interval(coverage)
-
-    def predict_quantiles(
-        self, fh: Any = None, X: Any = None, alpha: ArrayLike = (0.1, 0.5, 0.9)
-    ) -> Array:
-        """Quantiles at any levels, (n, L), or (n,) for one level."""
-        return self.predict_dist(fh, X).ppf(alpha)
-
-    def sample_paths(
-        self,
-        k: int = 100,
-        fh: Any = None,
-        X: Any = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> Array:
-        """Draw joint paths over the steps, whose sums, maxima ... have honest distributions.
-
-        Each step keeps its predictive distribution; a Gaussian copula with the correlation
-        `correlation_` of held-out forecast errors ties them together.
-
-        Returns
-        -------
-        array of shape (k, H), or (k, n_series, H) for a panel
-        """
-        self._check_fitted()
-        steps = self._steps(fh)
-        chosen = np.array(steps) - 1
-        correlation = self.correlation_[np.ix_(chosen, chosen)]
-        paths = joint_sample(self._predict_steps(steps, X), correlation, k, random_state)
-        return paths[:, 0] if self.series_.ids == (None,) else paths
-
-    def future_index(self, fh: Any = None) -> Any:
-        """Time stamps that `predict` is about, with the series for a panel: a pandas index."""
-        self._check_fitted()
-        table, steps = self.series_, np.array(self._steps(fh))
-        ticks = table.last_ticks()[:, None] + table.clock.step * steps
-        code = np.repeat(np.arange(len(table.ids)), len(steps))
-        return table.index(code, ticks.ravel())
-
-    def _predict_steps(self, steps: list[int], X: Any) -> list[Distribution]:
-        table, reach = self.series_, max(steps)
-        table = table.tail(table.last_ticks() - (self.window - 1) * table.clock.step)
-        last = table.last_rows()
-        if self.covariates_.future:
-            table = table.extended(reach, self._future_inputs(X, reach))
-            last = table.last_rows() - reach
-        return [self.steps_[step - 1].predict(table, last) for step in steps]
-
-    def _future_inputs(self, X: Any, reach: int) -> Array:
-        """Encoded covariates of the coming rows, (n_series * reach, c)."""
-        names = ", ".join(self.covariates_.future)
-        if X is None:
-            raise DataError(
-                f"The forecast needs the values of {names} for the next {reach} time stamps: "
-                "pass them as X."
-            )
-        ids, stamps, frame = read_inputs(X, id=self.id, time=self.time)
-        wanted = self.future_index(range(1, reach + 1))
-        if stamps is None:
-            if len(frame) < len(wanted):
-                raise DataError(f"X has {len(frame)} rows, the forecast needs {len(wanted)}.")
-            x = self.covariates_.encode_future(frame.iloc[: len(wanted)])
-        else:
-            code = self.series_.codes_of(ids, len(frame))
-            own = self.series_.index(code, self.series_.clock.ticks(stamps))
-            where = own.get_indexer(wanted)
-            if np.any(where < 0):
-                raise DataError(
-                    f"X has no row for {wanted[int(np.argmax(where < 0))]}: the forecast needs "
-                    f"{names} at all of the next {reach} time stamps."
-                )
-            x = self.covariates_.encode_future(frame.iloc[where])
-        _, future, _ = self.covariates_.parts()
-        if np.isnan(x[:, future]).any():
-            raise DataError(f"X has missing values of {names} among the next {reach} time stamps.")
-        return x
-
     # ---- save and load ----------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -395,21 +279,6 @@ class Forecaster(BaseEstimator):
             return AdaptiveRecalibrator()
         return copy.deepcopy(self.recalibrate)
 
-    def _steps(self, fh: Any) -> list[int]:
-        if fh is None:
-            return list(getattr(self, "fh_", range(1, self.horizon + 1)))
-        steps = np.atleast_1d(np.asarray(fh))
-        if steps.ndim != 1 or not len(steps) or not np.issubdtype(steps.dtype, np.integer):
-            raise ParameterError(
-                f"fh must be a number of steps ahead, or a list of them, got {fh!r}."
-            )
-        if steps.min() < 1 or steps.max() > self.horizon:
-            raise ParameterError(
-                f"fh must lie between 1 and the horizon {self.horizon}, got "
-                f"{steps.min()} to {steps.max()}. Fit with a larger horizon to look further ahead."
-            )
-        return [int(step) for step in steps]
-
     def _check_parameters(self) -> None:
         for name in ("window", "horizon"):
             value = getattr(self, name)
@@ -420,10 +289,4 @@ class Forecaster(BaseEstimator):
             raise ParameterError(
                 'recalibrate must be "adaptive", None or an AdaptiveRecalibrator, got '
                 f"{self.recalibrate!r}."
-            )
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "steps_"):
-            raise errors.NotFittedError(
-                "This Forecaster instance is not fitted yet. Call fit(y) first."
             )

@@ -1,6 +1,10 @@
 """Networks and the heads that turn their outputs into distributions."""
 
-from calibrant.networks.distribution_network import DistributionNetwork, build_network
+from calibrant.networks.distribution_network import (
+    DistributionNetwork,
+    build_network,
+    own_dropout,
+)
 from calibrant.networks.embeddings import PeriodicEmbedding
 from calibrant.networks.heads import GaussianHead, Head, MixtureHead, PointHead, to_numpy
 from calibrant.networks.members import MemberNetworks
@@ -21,5 +25,6 @@ __all__ = [
     "QuantileHead",
     "Recurrent",
     "build_network",
+    "own_dropout",
     "to_numpy",
 ]

@@ -99,6 +99,16 @@ def _mlp(n_features: int, widths: Sequence[int], dropout: float, periodic: float
 
 
 _HIDDEN = {"mlp": (256, 256), "lstm": (128, 64), "gru": (128, 64)}  # those of the paper
+_DROPOUT = {"lstm": 0.1, "gru": 0.1}
+
+
+def own_dropout(network: str | nn.Module) -> float:
+    """Share of the units that a network drops where the user does not say.
+
+    Recurrent networks learn a series by heart where the MLP does not yet; see "Forecasting" in
+    ``benchmarks/README.md`` for the figures. A module of the user's own brings its own layers.
+    """
+    return _DROPOUT.get(network, 0.0) if isinstance(network, str) else 0.0
 
 
 def _output_width(body: nn.Module, row_shape: tuple[int, ...]) -> int:
