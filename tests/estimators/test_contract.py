@@ -33,6 +33,7 @@ from calibrant import (
 )
 from calibrant.errors import CalibrantError, DataError, DataWarning, NotFittedError, ParameterError
 from calibrant.metrics import crps_scorer, ecpe_scorer
+from calibrant.networks import GaussianHead
 from calibrant.training import Rows
 
 # Few members, passes and epochs of stage 2: these tests are about the contract, not quality.
@@ -437,13 +438,19 @@ def test_weights_are_repetitions_in_the_objective() -> None:
     def rows(index: np.ndarray, weight: np.ndarray) -> Rows:
         return Rows(*(torch.tensor(a) for a in (x[index], y[index], weight / weight.mean())))
 
-    def network(x: torch.Tensor) -> torch.distributions.Normal:
-        return torch.distributions.Normal(x[:, 0], 0.1 + x[:, 1] ** 2)
+    class Network:
+        head = GaussianHead()
+
+        def outputs(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.stack([x[:, 0], 2.0 * torch.log(0.1 + x[:, 1] ** 2)], dim=-1)
+
+        def __call__(self, x: torch.Tensor) -> torch.distributions.Normal:
+            return self.head.torch_distribution(self.outputs(x))
 
     for stage in model._stages(rows(np.arange(9), weights), torch.Generator()):
         for objective in (stage.loss, stage.score):
             values = [
-                float(objective(network, r))
+                float(objective(Network(), r))
                 for r in (rows(np.arange(9), weights), rows(twice, np.ones(len(twice))))
             ]
             assert values[0] == pytest.approx(values[1], rel=1e-10)

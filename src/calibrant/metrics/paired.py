@@ -51,9 +51,10 @@ def compare_scores(scores: Mapping[str, ArrayLike]) -> list[ScoreDifference]:
     """Test every pair of forecasts for a difference in their mean score.
 
     Scores of one row by two forecasts rise and fall together, so their differences tell far
-    more than two means with an error each. The test is Student's on these differences; p-values
-    of several pairs are adjusted (Holm). It speaks of other rows like these, which must be
-    independent of each other, and of these fits, not of other seeds.
+    more than two means with an error each. The test is Student's on these differences d,
+    ``t = sqrt(n) mean(d) / std(d)``; p-values of several pairs are adjusted (Holm). It
+    speaks of other rows like these, which must be independent of each other, and of these fits,
+    not of other seeds.
 
     Parameters
     ----------
