@@ -41,6 +41,8 @@ def register_methods() -> None:
         {
             "heteroscedastic": HeteroscedasticRegressor,
             "mmd": MMDRegressor,
+            "mmd-fast": partial(MMDRegressor, quality="fast"),
+            "mmd-best": partial(MMDRegressor, quality="best"),
             "mmd-as-published": MMDRegressor.as_published,
             "mmd-mixture": partial(MMDRegressor, head="mixture"),
             "mixture": partial(HeteroscedasticRegressor, head="mixture"),

@@ -153,4 +153,6 @@ def test_completion(words, found) -> None:
 
 
 def test_completion_can_be_shown() -> None:
-    assert "_CALIBRANT_COMPLETE" in calibrant("--show-completion", "bash").stdout
+    # Otherwise the shell is the one that runs the tests, and may be one without completion.
+    told = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    assert "_CALIBRANT_COMPLETE" in calibrant("--show-completion", "bash", **told).stdout
