@@ -57,7 +57,9 @@ class MonotoneMap:
         at = np.clip(np.asarray(p, dtype=np.float64), 0.0, 1.0)
         piece = np.clip(np.searchsorted(self.y, at, side="right") - 1, 0, len(self.slopes) - 1)
         value: Array = self.x[piece] + (at - self.y[piece]) / self.slopes[piece]
-        return np.minimum(value, self.x[piece + 1])
+        # Rounding must lead neither beyond the end of a piece nor, at the last one, short of it.
+        end = self.x[piece + 1]
+        return np.where(at >= self.y[-1], end, np.minimum(value, end))
 
     def mirrored(self) -> MonotoneMap:
         """Return ``p -> 1 - g(1 - p)``: the map of upper tail probabilities."""
