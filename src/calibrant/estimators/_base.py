@@ -26,6 +26,7 @@ from calibrant.distributions import (
     concatenate,
 )
 from calibrant.errors import ParameterError
+from calibrant.estimators._parameters import check_common
 from calibrant.estimators._rows import scaled_rows
 from calibrant.estimators._saving import restore_estimator, save_estimator
 from calibrant.estimators._scaling import Scaler, Scaling, fit_scaler, fit_target_scaler
@@ -435,34 +436,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     # ---- checks -----------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        if self._setting("epochs") < 1 or self.patience < 1:
-            raise ParameterError(
-                f"epochs and patience must be at least 1, got {self.epochs} and {self.patience}."
-            )
-        if (self.periodic or 0.0) < 0:
-            raise ParameterError(f"periodic must be at least 0, got {self.periodic}.")
-        if self.batch_size != "auto" and not (
-            isinstance(self.batch_size, int | np.integer) and self.batch_size >= 1
-        ):
-            raise ParameterError(
-                f'batch_size must be "auto" or a number of rows, got {self.batch_size!r}.'
-            )
-        if not self.lr > 0 or self.weight_decay < 0:
-            raise ParameterError(
-                f"lr must be > 0 and weight_decay >= 0, got {self.lr} and {self.weight_decay}."
-            )
-        if self.scaling not in ("standard", "minmax"):
-            raise ParameterError(f'scaling must be "standard" or "minmax", got {self.scaling!r}.')
-        if not 0 <= self._dropout() < 1:
-            raise ParameterError(f"dropout must lie in [0, 1), got {self.dropout}.")
-        if self.bounds is not None:
-            low, high = self.bounds
-            if low is not None and high is not None and not low < high:
-                raise ParameterError(
-                    f"bounds must be (low, high) with low < high, got {self.bounds}."
-                )
-        if self.missing not in ("error", "impute"):
-            raise ParameterError(f'missing must be "error" or "impute", got {self.missing!r}.')
+        check_common(self)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "module_"):
