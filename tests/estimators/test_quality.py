@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri
 
 from calibrant import MMDRegressor
 from calibrant.distributions import Normal
 from calibrant.errors import ParameterError
-from calibrant.estimators._contraction import contraction
+from calibrant.estimators._pooling import as_of_all
 from calibrant.estimators._quality import PRESETS
 from calibrant.metrics import pit
 
@@ -71,37 +72,34 @@ def test_groups_stay_together_and_a_split_of_ones_own_is_used() -> None:
     model = (
         MMDRegressor(**settings).at_most(1).fit(X, y, cv=[(np.arange(200), np.arange(200, 240))])
     )
-    assert (model.n_held_out_, model.contraction_) == (40, 1.0)
+    assert model.n_held_out_ == 40
 
 
-def test_contraction_is_extrapolated_in_one_over_r() -> None:
+def test_scores_of_all_networks_are_extrapolated_in_one_over_r() -> None:
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(5000)
     a, b = 0.7, 0.2
-    factor = contraction(a + b, a + b / 2, 2, 8)
-    assert factor == pytest.approx((a + b / 8) / (a + b / 2))
-    assert contraction(1.0, 1.0, 2, 8) == 1.0
-    assert contraction(0.9, 1.0, 2, 8) == 1.0  # never wider than what was seen
-    assert contraction(1.0, 1.0, 1, 5) == 1.0
+    pooled, alone = ((a + b / r) * z / np.abs(z).mean() for r in (2, 1))
+    found = ndtri(as_of_all(ndtr(pooled), ndtr(alone), 2, 8))
+    assert np.abs(found).mean() == pytest.approx(a + b / 8)
+    np.testing.assert_array_equal(as_of_all(pooled, alone, 1, 4), pooled)
+    # never wider than what was seen
+    np.testing.assert_allclose(as_of_all(ndtr(pooled), ndtr(0.5 * alone), 2, 8), ndtr(pooled))
 
 
-def test_contraction_repairs_the_spread_of_a_larger_ensemble() -> None:
+def test_the_extrapolation_foretells_a_larger_ensemble() -> None:
     """Members that miss the truth by noise of their own: pools of 2 judged, 8 used."""
     rng = np.random.default_rng(0)
     n, noise, wander = 20_000, 1.0, 0.7
     y = noise * rng.standard_normal(n)
     means = wander * rng.standard_normal((8, n))
-    alone = Normal(means[0], np.full(n, noise))
 
-    def pooled(size: int) -> Normal:
-        some = means[:size]
-        return Normal(some.mean(axis=0), np.sqrt(noise**2 + some.var(axis=0)))
+    def values(members: slice) -> np.ndarray:
+        some = means[members]
+        spread = np.sqrt(noise**2 + some.var(axis=0))
+        return pit(Normal(some.mean(axis=0), spread), y)
 
-    def distance(dist: Normal) -> float:
-        return float(np.mean(np.abs(y - dist.mean) / dist.stddev))
-
-    factor = contraction(distance(alone), distance(pooled(2)), 2, 8)
-    truth = distance(pooled(8)) / distance(pooled(2))
-    assert factor == pytest.approx(truth, abs=0.03)
-    full = pooled(8)
-    narrowed = full.affine((1 - factor) * full.mean, factor)
-    spread = [np.std(pit(dist, y)) for dist in (pooled(2), narrowed)]
-    assert abs(spread[1] - spread[0]) < 0.02
+    foretold = as_of_all(values(slice(2)), np.concatenate([values(slice(1))] * 2), 2, 8)
+    truth, seen = values(slice(8)), values(slice(2))
+    assert abs(foretold.std() - truth.std()) < 0.004
+    assert abs(seen.std() - truth.std()) > 0.02

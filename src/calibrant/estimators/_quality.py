@@ -23,7 +23,7 @@ _MIXTURES: dict[str, Any] = {
     "periodic": 0.1,
     "members": 2,
     "cross_fit": 4,
-    "epochs": 200,
+    "epochs": 10,  # the likelihood finds the shape, the kernel score does the rest
     "match": "rows",
     "matching_epochs": 200,
     "matching_lr": 1e-3,

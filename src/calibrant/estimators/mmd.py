@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -13,13 +13,12 @@ from torch import Tensor
 
 from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
-from calibrant.estimators._base import Inputs
-from calibrant.estimators._contraction import contraction
 from calibrant.estimators._moments import equal_mixture
 from calibrant.estimators._objectives import pit_values
+from calibrant.estimators._pooling import as_of_all
 from calibrant.estimators._quality import PRESETS, Quality
 from calibrant.estimators._splits import Fold, cross_folds
-from calibrant.estimators._validation import Array, Sample
+from calibrant.estimators._validation import Sample
 from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
 from calibrant.kernels import (
     PUBLISHED_BANDWIDTHS,
@@ -133,11 +132,6 @@ class MMDRegressor(HeteroscedasticRegressor):
     matching_patience: int | None = None
     average: float | None = None
     recalibrate: bool = True
-
-    if TYPE_CHECKING:
-        contraction_: float
-
-    _numbers = ("contraction_",)
 
     @classmethod
     def as_published(cls, **changes: Any) -> Self:
@@ -283,14 +277,7 @@ class MMDRegressor(HeteroscedasticRegressor):
             return super()._answer(outputs)
         return equal_mixture(self._make_head(), outputs)
 
-    def _raw_distribution(self, x: Inputs, members: slice = slice(None)) -> Distribution:
-        dist = super()._raw_distribution(x, members)
-        if members != slice(None) or self.contraction_ == 1:
-            return dist
-        return dist.affine((1.0 - self.contraction_) * dist.mean, self.contraction_)
-
     def _learn_from_held_out(self, held_out: Sample) -> None:
-        self.contraction_ = 1.0
         if self.recalibrate:
             self._learn_map(held_out)
 
@@ -301,25 +288,19 @@ class MMDRegressor(HeteroscedasticRegressor):
         return cross_folds(sample.weight, count, groups, seed)
 
     def _learn_from_folds(self, sample: Sample, folds: list[Fold]) -> None:
-        """Map and contraction from networks that never saw the rows they are judged on."""
+        """Learn the map from networks that never saw the rows they are judged on."""
+        if not self.recalibrate:
+            return
         each = self._setting("members")
-        values, pooled, alone = [], [], []
+        pooled, alone = [], []
         for first, (_, held_out) in zip(range(0, self._n_members(), each), folds, strict=True):
             x, y = sample.x[held_out], sample.y[held_out]
-            dist = self._raw_distribution(x, slice(first, first + each))
-            values.append(pit(dist, y))
-            pooled.append(_distance(dist, y))
+            pooled.append(pit(self._raw_distribution(x, slice(first, first + each)), y))
             for member in range(first, first + each):
-                alone.append(_distance(self._raw_distribution(x, slice(member, member + 1)), y))
-        self.contraction_ = contraction(
-            float(np.concatenate(alone).mean()),
-            float(np.concatenate(pooled).mean()),
-            each,
-            self._n_members(),
-        )
-        if self.recalibrate:
-            weight = np.concatenate([sample.weight[held_out] for _, held_out in folds])
-            self.monotone_ = fit_pit_map(np.concatenate(values), weight)
+                alone.append(pit(self._raw_distribution(x, slice(member, member + 1)), y))
+        values = as_of_all(np.concatenate(pooled), np.concatenate(alone), each, self._n_members())
+        weight = np.concatenate([sample.weight[held_out] for _, held_out in folds])
+        self.monotone_ = fit_pit_map(values, weight)
 
     def _check_parameters(self) -> None:
         if self.quality not in PRESETS:
@@ -355,9 +336,3 @@ class MMDRegressor(HeteroscedasticRegressor):
 
 def _mean_crps(network: MemberNetworks, rows: Rows) -> Tensor:
     return (rows.weight * crps(network(rows.x), rows.y)).mean(dim=-1)
-
-
-def _distance(dist: Distribution, y: Array) -> Array:
-    """How far outcomes lie from the mean, in units of the predicted spread, (n,)."""
-    distance: Array = np.abs(y - dist.mean) / dist.stddev
-    return distance
