@@ -13,6 +13,11 @@ from calibrant.estimators._pooling import as_of_all
 from calibrant.estimators._quality import PRESETS
 from calibrant.metrics import pit
 
+FOLDS = {
+    "quality": "best", "members": 2, "cross_fit": 4,
+    "hidden": (16,), "random_state": 0, "device": "cpu",
+}  # fmt: skip
+
 
 def make_data(n: int = 240, seed: int = 0):
     rng = np.random.default_rng(seed)
@@ -21,13 +26,13 @@ def make_data(n: int = 240, seed: int = 0):
 
 
 def cross_fitted(X, y, **options):
-    settings = {"quality": "best", "hidden": (16,), "random_state": 0, "device": "cpu"}
-    return MMDRegressor(**(settings | options)).at_most(2).fit(X, y)
+    return MMDRegressor(**(FOLDS | options)).at_most(2).fit(X, y)
 
 
 def test_what_is_set_wins_over_the_quality() -> None:
-    model = MMDRegressor(quality="best", members=3, head="gaussian")
-    assert model._n_members() == 3 * PRESETS["best"]["cross_fit"]
+    model = MMDRegressor(quality="best", members=3, cross_fit=4, head="gaussian")
+    assert model._n_members() == 3 * 4
+    assert MMDRegressor(quality="best")._n_members() == PRESETS["best"]["members"]
     assert model._setting("head") == "gaussian"
     assert model._setting("average") == PRESETS["best"]["average"]
     assert MMDRegressor().get_params()["head"] is None
@@ -49,11 +54,11 @@ def test_bad_settings(options: dict, message: str) -> None:
 
 def test_every_quality_fits_and_predicts() -> None:
     X, y = make_data(120)
-    for quality, preset in PRESETS.items():
+    for quality in PRESETS:
         model = MMDRegressor(quality=quality, hidden=(16,), random_state=0).at_most(2).fit(X, y)
         assert model.module_.size == model._n_members()
         assert len(model.predict_dist(X)) == 120
-        assert (model.n_held_out_ == 24) == (preset["cross_fit"] == 0 or 120 < 200)
+        assert model.n_held_out_ == 24
 
 
 def test_all_rows_are_held_out_once() -> None:
@@ -66,12 +71,9 @@ def test_all_rows_are_held_out_once() -> None:
 def test_groups_stay_together_and_a_split_of_ones_own_is_used() -> None:
     X, y = make_data()
     groups = np.repeat(np.arange(24), 10)
-    settings = {"quality": "best", "hidden": (16,), "random_state": 0, "device": "cpu"}
-    model = MMDRegressor(**settings).at_most(1).fit(X, y, groups=groups)
+    model = MMDRegressor(**FOLDS).at_most(1).fit(X, y, groups=groups)
     assert model.n_held_out_ == len(y)
-    model = (
-        MMDRegressor(**settings).at_most(1).fit(X, y, cv=[(np.arange(200), np.arange(200, 240))])
-    )
+    model = MMDRegressor(**FOLDS).at_most(1).fit(X, y, cv=[(np.arange(200), np.arange(200, 240))])
     assert model.n_held_out_ == 40
 
 

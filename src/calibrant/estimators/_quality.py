@@ -21,8 +21,8 @@ _ONE_GAUSSIAN: dict[str, Any] = {
 _MIXTURES: dict[str, Any] = {
     "head": "mixture",
     "periodic": 0.1,
-    "members": 2,
-    "cross_fit": 4,
+    "members": 4,
+    "cross_fit": 0,
     "epochs": 10,  # the likelihood finds the shape, the kernel score does the rest
     "match": "rows",
     "matching_epochs": 200,

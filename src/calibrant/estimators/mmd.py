@@ -59,14 +59,15 @@ class MMDRegressor(HeteroscedasticRegressor):
     quality : {"fast", "default", "best"}
         How much work a model is worth; sets what below is left at None. "default" is one Gaussian
         network, matched given the input; "fast" the same with five epochs of matching. "best" is
-        eight networks, two in each of four folds, so that all rows teach the final map; they
-        have mixture heads, see their inputs through periodic embeddings, and are trained by the
-        kernel score with averaged weights.
+        four networks with mixture heads that see their inputs through periodic embeddings and
+        are trained by the kernel score with averaged weights.
     members : int or None
         Networks a fold; their predictions are mixed.
     cross_fit : int or None
-        Folds; every network is stopped on, and the map learned from, the fold that it never saw.
-        0 holds rows out once, as does a `cv` or `validation_data` of your own.
+        Folds, each with `members` networks of its own; they are stopped on the fold that they
+        never saw, and all rows teach the map. Worth it where rows are few; where pools of
+        `members` say little about the pool of all (discrete targets), a hold-out is safer: 0, or
+        a `cv` or `validation_data` of your own.
     match : {"rows", "joint", "marginal", "distribution"} or None
         Which pairs of rows are compared: each row with itself alone, which is the kernel score
         of `anchor`; pairs given the input; all pairs (the paper); or pairs given the prediction.
