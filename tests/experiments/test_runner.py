@@ -70,7 +70,7 @@ def test_library_defaults_are_the_honest_settings() -> None:
 def test_settings_are_those_that_none_stands_for() -> None:
     default, best = (settings_of(build(k, "honest", series=False)) for k in ("mmd", "mmd-best"))
     assert (default["members"], default["cross_fit"]) == (1, 0)
-    assert (best["members"], best["cross_fit"], best["quality"]) == (2, 4, "best")
+    assert (best["members"], best["cross_fit"], best["quality"]) == (4, 0, "best")
     series = settings_of(build("mmd", "honest", series=True))
     assert (default["dropout"], series["dropout"]) == (0.0, 0.1)
 
