@@ -270,21 +270,14 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         return Lot(rows, rows, held_out, seed, partial(self._learn, train, valid))
 
     def _lot_of_folds(self, sample: Sample, folds: list[Fold], seed: int) -> Lot:
-        """Members learn from all folds but one, each with its own, and are judged on that one."""
+        """Each member learns from all rows but those of its fold, and is judged on these."""
         (rows,) = self._scaled([sample])
-        each = self._n_members() // len(folds)
+        device = rows.y.device
         train, held_out = (
-            MemberRows.of(
-                rows,
-                [
-                    torch.as_tensor(fold[side], device=rows.y.device)
-                    for fold in folds
-                    for _ in range(each)
-                ],
-            )
+            MemberRows.of(rows, [torch.as_tensor(fold[side], device=device) for fold in folds])
             for side in (0, 1)
         )
-        self.n_held_out_ = sum(len(fold) for _, fold in folds)
+        self.n_held_out_ = len(np.unique(np.concatenate([fold for _, fold in folds])))
         return Lot(rows, train, held_out, seed, partial(self._learn_from_folds, sample, folds))
 
     def _scaled(self, samples: Sequence[Sample]) -> list[Rows]:
@@ -364,18 +357,18 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     @torch.no_grad()
     def _raw_distribution(self, x: Inputs, members: slice = slice(None)) -> Distribution:
         """What these members say, in target units, before recalibration and bounds."""
-        network = self._for_prediction()
+        network = self._for_prediction(members)
         parts = [
-            self._answer(self._forward(network, inputs)[members])
+            self._answer(self._forward(network, inputs))
             for _, inputs in self._chunks(x, next(network.parameters()))
         ]
         scaler = self.target_scaler_
         return concatenate(parts).affine(float(scaler.loc), float(scaler.scale))
 
-    def _for_prediction(self) -> MemberNetworks:
-        """Copy of the network in float64, or what its device has."""
+    def _for_prediction(self, members: slice = slice(None)) -> MemberNetworks:
+        """Copy of these members in float64, or what their device has."""
         device = next(self.module_.parameters()).device
-        return copy.deepcopy(self.module_).to(
+        return copy.deepcopy(self.module_.part(members)).to(
             torch.float32 if device.type == "mps" else torch.float64
         )
 

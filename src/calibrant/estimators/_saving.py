@@ -40,7 +40,6 @@ def save_estimator(
         "class": type(model).__name__,
         "parameters": parameters,
         "n_features": model.n_features_in_,
-        "n_inputs": len(model.input_scaler_.loc),
         "n_steps": model.n_steps_,
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])] or None,
         "target_name": model.target_name_,

@@ -61,8 +61,10 @@ def run_stage(
     parameters: list[Tensor] = (
         list(network.parameters()) if stage.updates == "all" else network.head_parameters()
     )
+    # On a GPU the rate is a number that recorded steps read.
+    rate = torch.tensor(stage.lr, device=device) if on_gpu else stage.lr
     optimiser = Adam(
-        parameters, lr=stage.lr, weight_decay=stage.weight_decay, fused=_can_fuse(device),
+        parameters, lr=rate, weight_decay=stage.weight_decay, fused=_can_fuse(device),
         capturable=on_gpu,
     )  # fmt: skip
     orders = generators[:: network.size // models] if stage.together else generators
@@ -88,6 +90,8 @@ def run_stage(
         # Without the best weights to return to, no epoch may be run that patience forbids.
         ahead = _LOOK_EVERY if on_gpu and stage.keep_best else 1
         for epoch in range(1, stage.epochs + 1):
+            if stage.decay:
+                set_rate(optimiser, stage.rate(epoch))
             order = batches(train.n_rows, stage.batch_size, orders)
             loss = run_epoch(steps_on, network, order, average)
             with average.in_place() if average else nullcontext():
@@ -126,6 +130,15 @@ def train_step(stage: Stage, network: MemberNetworks, batch: Rows, optimiser: Op
     clip_gradients(network)
     optimiser.step()
     return losses.detach()
+
+
+def set_rate(optimiser: Optimizer, rate: float) -> None:
+    """Change the learning rate, in place where it lives on a device."""
+    for group in optimiser.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
 
 
 def clip_gradients(network: MemberNetworks) -> None:
