@@ -40,7 +40,7 @@ def as_of_all(values: Array, full: int) -> Array:
     score = ndtri(np.clip(pooled, _END, 1.0 - _END))
 
     def excess(factor: float) -> float:
-        return float(np.mean((ndtr(factor * score) - 0.5) ** 2)) - wanted
+        return float(np.mean((ndtr(factor * score) - 0.5) ** 2) - wanted)
 
     if excess(_LEAST) >= 0.0 or excess(1.0) <= 0.0:
         factor = _LEAST if excess(_LEAST) >= 0.0 else 1.0
