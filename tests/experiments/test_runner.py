@@ -31,6 +31,8 @@ def test_plan() -> None:
     assert len(cells) == len(set(cells)) == 9 * len(METHODS) * 5
     assert cells[0] == Cell("published", "power_plant", "mcd", 0)
     assert plan(["wine"], ["hnn"], 1, "honest", quick=True)[0].protocol == "honest-quick"
+    later = plan(["wine"], ["hnn"], 2, "shuffled", first_trial=100)
+    assert [cell.trial for cell in later] == [100, 101]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,7 @@ def test_plan() -> None:
         ((["wines"], ["hnn"], 1, "honest"), "Unknown task 'wines'"),
         ((["wine"], ["nhn"], 1, "honest"), "Unknown method 'nhn'. The known ones are: mcd, hnn"),
         ((["wine"], ["hnn"], 0, "honest"), "trials must be at least 1"),
-        ((["wine"], ["hnn"], 1, "fair"), "protocol must be one of published, honest"),
+        ((["wine"], ["hnn"], 1, "fair"), "protocol must be one of published, shuffled, honest"),
     ],
 )
 def test_bad_plans(arguments: tuple[object, ...], message: str) -> None:
@@ -53,7 +55,7 @@ def test_settings_of_the_paper(key: str) -> None:
     series = build(key, "published", series=True)
     assert table.network == "mlp"
     assert series.network == ("mlp" if key == "dgp" else "lstm")
-    if key not in ("dgp", "mmd", "mmd-best"):
+    if METHODS[key].published or key == "mmd-as-published":
         assert (table.lr, table.weight_decay, table.scaling) == (1e-4, 1e-3, "minmax")
     assert build(key, "honest", series=False, quick=True).epochs == 2
 
@@ -70,6 +72,8 @@ def test_library_defaults_are_the_honest_settings() -> None:
 def test_settings_are_those_that_none_stands_for() -> None:
     default, best = (settings_of(build(k, "honest", series=False)) for k in ("mmd", "mmd-best"))
     assert (default["members"], default["cross_fit"]) == (1, 0)
+    fast = settings_of(build("mmd-fast", "honest", series=False))
+    assert fast["matching_epochs"] < default["matching_epochs"]
     assert (best["members"], best["cross_fit"], best["quality"]) == (4, 0, "best")
     series = settings_of(build("mmd", "honest", series=True))
     assert (default["dropout"], series["dropout"]) == (0.0, 0.1)

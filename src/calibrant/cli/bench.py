@@ -29,9 +29,15 @@ def paper(
         str | None, typer.Option(help="Methods, separated by commas.", metavar="KEYS")
     ] = None,
     trials: Annotated[int, typer.Option(help="Trials of each cell.", min=1)] = 5,
+    first_trial: Annotated[
+        int, typer.Option(help="Number of the first one: from 100 on to choose settings.", min=0)
+    ] = 0,
     protocol: Annotated[
         str,
-        typer.Option(help="honest: no leaks; published: as the paper's authors ran it."),
+        typer.Option(
+            help="honest: no leaks; published: as the paper's authors ran it; shuffled: as "
+            "published, but every trial has a split of its own."
+        ),
     ] = "honest",
     preset: Annotated[
         str, typer.Option(help="full, or quick: a smoke test of one trial on few rows.")
@@ -84,7 +90,12 @@ def paper(
             raise MissingDependencyError(f"Not installed: {', '.join(left_out)}. {_EXTRAS}")
         voice.note(f"left out, not installed: {', '.join(left_out)}. {_EXTRAS}")
     cells = plan(
-        names(only) or tasks, installed(keys), 1 if quick else trials, protocol, quick=quick
+        names(only) or tasks,
+        installed(keys),
+        1 if quick else trials,
+        protocol,
+        first_trial=first_trial,
+        quick=quick,
     )
     store, experiment = Store(out), PaperExperiment(data)
     todo = missing(cells, store, experiment)

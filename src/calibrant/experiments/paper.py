@@ -26,9 +26,12 @@ def plan(
     trials: int,
     protocol: str,
     *,
+    first_trial: int = 0,
     quick: bool = False,
 ) -> list[Cell]:
     """List the cells of a run, all methods of a trial beside each other.
+
+    Trials count from `first_trial` on; reported figures are of those below 100.
 
     Examples
     --------
@@ -39,6 +42,8 @@ def plan(
         raise ParameterError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {protocol!r}.")
     if trials < 1:
         raise ParameterError(f"trials must be at least 1; got {trials}.")
+    if first_trial < 0:
+        raise ParameterError(f"first_trial must be at least 0; got {first_trial}.")
     chosen, keys = list(datasets), list(methods)
     for name in chosen:
         if name not in TASKS:
@@ -48,7 +53,7 @@ def plan(
     label = f"{protocol}{_QUICK}" if quick else protocol
     return [
         Cell(label, dataset, method, trial)
-        for trial in range(trials)
+        for trial in range(first_trial, first_trial + trials)
         for dataset in chosen
         for method in keys
     ]

@@ -167,7 +167,7 @@ def _missing(runs: Sequence[Record], protocol: str) -> str:
         for record in runs
         if record["cell"]["protocol"] == protocol
     }
-    paper = [key for key in METHODS if METHODS[key].role != "rival"]
+    paper = [key for key in METHODS if METHODS[key].role in ("ours", "baseline")]
     absent = [
         f"{name} ({', '.join(keys)})"
         for name in TASKS

@@ -31,8 +31,8 @@ class Cell:
     Attributes
     ----------
     protocol : str
-        How rows are split and methods trained: "published", "honest", or one of them with
-        "-quick" behind it.
+        How rows are split and methods trained: "published", "shuffled", "honest", or one of
+        them with "-quick" behind it.
     dataset, method : str
     trial : int
     """
