@@ -109,7 +109,7 @@ def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
         (["show", ".", "--metrics", "accuracy"], "Unknown metrics: accuracy. Choose from ecpe"),
         (["paper", "--only", "wines"], "Unknown task 'wines'"),
         (["paper", "--methods", "hnn,x"], "Unknown method 'x'"),
-        (["paper", "--protocol", "fair"], "protocol must be one of published, shuffled, honest"),
+        (["paper", "--protocol", "fair"], "protocol must be one of published, shuffled, small"),
         (["paper", "--study", "width"], "--study must be tables or depth"),
         (["paper", "--preset", "slow"], "--preset must be full or quick"),
         (["paper", "--engine", "dask"], "engine must be one of here, processes, ray"),

@@ -8,6 +8,7 @@ import pytest
 
 from calibrant.errors import ParameterError
 from calibrant.experiments import (
+    ABLATION,
     DEPTH_STUDY,
     METHODS,
     TASKS,
@@ -41,7 +42,7 @@ def test_plan() -> None:
         ((["wines"], ["hnn"], 1, "honest"), "Unknown task 'wines'"),
         ((["wine"], ["nhn"], 1, "honest"), "Unknown method 'nhn'. The known ones are: mcd, hnn"),
         ((["wine"], ["hnn"], 0, "honest"), "trials must be at least 1"),
-        ((["wine"], ["hnn"], 1, "fair"), "protocol must be one of published, shuffled, honest"),
+        ((["wine"], ["hnn"], 1, "fair"), "protocol must be one of published, shuffled, small"),
     ],
 )
 def test_bad_plans(arguments: tuple[object, ...], message: str) -> None:
@@ -79,6 +80,45 @@ def test_settings_are_those_that_none_stands_for() -> None:
     assert (default["dropout"], series["dropout"]) == (0.0, 0.1)
 
 
+def test_stage_1_is_the_method_without_its_second_stage() -> None:
+    for key in ("mmd-fast", "mmd", "mmd-best"):
+        both = settings_of(build(key, "shuffled", series=True))
+        first = settings_of(build(f"{key}-stage1", "shuffled", series=True))
+        changed = {name for name in both if both[name] != first[name]}
+        assert changed <= {"epochs", "matching_epochs", "matching_lr"}
+        assert first["matching_lr"] < 1e-20
+
+
+def test_stage_1_leaves_the_weights_where_the_likelihood_left_them() -> None:
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    quick = {"epochs": 3, "random_state": 0, "device": "cpu"}
+    first = build("mmd-stage1", "shuffled", series=False).set_params(**quick, recalibrate=False)
+    alone = build("hnn", "shuffled", series=False).set_params(**quick)
+    both, one = (model.fit(x, x[:, 0]).predict_dist(x) for model in (first, alone))
+    np.testing.assert_array_equal(both.mean, one.mean)
+    np.testing.assert_array_equal(both.stddev, one.stddev)
+
+
+def test_an_ablation_changes_what_it_says() -> None:
+    best = settings_of(build("mmd-best", "shuffled", series=False))
+    changed = {
+        key: {name for name in best if best[name] != settings[name]}
+        for key in ABLATION
+        for settings in [settings_of(build(key, "shuffled", series=False))]
+    }
+    assert changed == {
+        "mmd-best": set(),
+        "best-gaussian-head": {"head"},
+        "best-no-periodic": {"periodic"},
+        "best-no-kernel-score": {"epochs", "matching_epochs", "matching_lr"},
+        "best-matching": {"match"},
+        "best-no-averaging": {"average"},
+        "best-one-member": {"members"},
+        "best-cross-fit": {"members", "cross_fit"},
+        "best-no-map": {"recalibrate"},
+    }
+
+
 def test_depth_study() -> None:
     assert len(DEPTH_STUDY) == 20
     assert len(build("mmd-depth4", "honest", series=False).hidden) == 4
@@ -105,6 +145,9 @@ def test_every_method_runs(protocol: str, dataset: str, method: str, tmp_path: P
         0.316 / math.sqrt(record["rows"]["test"]), rel=0.05
     )
     assert record["limit"]["ecpe"] > record["floor"]["ecpe"]
+    for found in record["deciles"].values():  # ten bins of a tenth of the rows
+        assert record["floor"]["ecpe"] < found["floor"] < 4 * record["floor"]["ecpe"]
+        assert found["ecpe"] > 0
     drawn = record["intervals"]
     assert drawn["position"] == sorted(drawn["position"])
     assert {len(values) for values in drawn.values()} == {min(150, record["rows"]["test"])}

@@ -104,6 +104,13 @@ class TestWithStandIns:
         table, published = (make_split(TASKS["wine"], p, 3) for p in ("shuffled", "published"))
         np.testing.assert_array_equal(table.y_test, published.y_test)
 
+    @pytest.mark.parametrize("name", ["wine", "pm25"])
+    def test_small_is_the_start_of_shuffled(self, name: str) -> None:
+        small, whole = (make_split(TASKS[name], p, 1) for p in ("small-50", "shuffled"))
+        np.testing.assert_array_equal(small.y_train, whole.y_train[:50])
+        np.testing.assert_array_equal(np.asarray(small.X_train), np.asarray(whole.X_train)[:50])
+        np.testing.assert_array_equal(small.y_test, whole.y_test)
+
     def test_honest_series_predicts_the_future(self) -> None:
         split = make_split(TASKS["pm25"], "honest", 0)
         assert split.y_train.max() < split.y_test.min()
@@ -122,5 +129,5 @@ class TestWithStandIns:
         assert len(table.y_train) + len(table.y_test) == 50
 
     def test_unknown_protocol(self) -> None:
-        with pytest.raises(ParameterError, match="published, shuffled, honest; got 'fair'"):
+        with pytest.raises(ParameterError, match="small-50, honest; got 'fair'"):
             make_split(TASKS["wine"], "fair", 0)

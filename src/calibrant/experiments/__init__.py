@@ -5,7 +5,14 @@ from calibrant.experiments.comparison import METRICS, Comparison, compare_with_p
 from calibrant.experiments.cross_validation import compare
 from calibrant.experiments.figures import figures
 from calibrant.experiments.leaderboard import Leaderboard
-from calibrant.experiments.methods import DEPTH_STUDY, METHODS, Method, installed
+from calibrant.experiments.methods import (
+    ABLATION,
+    DEPTH_STUDY,
+    METHODS,
+    STAGE_1,
+    Method,
+    installed,
+)
 from calibrant.experiments.paper import PaperExperiment, plan
 from calibrant.experiments.paper_tables import PAPER_TABLES, paper_table
 from calibrant.experiments.published import PublishedCell, published, published_cells
@@ -17,12 +24,14 @@ from calibrant.experiments.tables import claims_summary, claims_table, compariso
 from calibrant.experiments.tasks import TASKS, Split, Task, make_split
 
 __all__ = [
+    "ABLATION",
     "CLAIMS",
     "DEPTH_STUDY",
     "ENGINES",
     "METHODS",
     "METRICS",
     "PAPER_TABLES",
+    "STAGE_1",
     "TASKS",
     "Cell",
     "Claim",

@@ -53,8 +53,8 @@ class Method:
         Class method that makes it; empty for the class itself.
     reads_windows : bool
         Series go through an LSTM; otherwise the steps of a window are one row of inputs.
-    recalibrated : bool
-        Isotonic recalibration on held-out training rows follows.
+    recalibrated : {"", "isotonic", "conformal", "crepes"}
+        What follows on a fifth of the training rows, held out for it.
     requires : tuple of str
         Optional packages that it needs.
     """
@@ -67,7 +67,7 @@ class Method:
     always: Mapping[str, Any] = field(default_factory=dict)
     constructor: str = ""
     reads_windows: bool = True
-    recalibrated: bool = False
+    recalibrated: Literal["", "isotonic", "conformal", "crepes"] = ""
     requires: tuple[str, ...] = ()
 
 
@@ -100,7 +100,13 @@ METHODS = {
         "isotonic recalibration of hnn",
         "HeteroscedasticRegressor",
         published=_PAPER_HNN,
-        recalibrated=True,
+        recalibrated="isotonic",
+    ),
+    "conformal": Method(
+        "conformal predictive system of hnn",
+        "HeteroscedasticRegressor",
+        "library",
+        recalibrated="conformal",
     ),
     "quantile": Method("quantile network", "QuantileNetworkRegressor", "library"),
     "laplace": Method("Laplace approximation", "LaplaceRegressor", "library"),
@@ -127,6 +133,13 @@ METHODS = {
         "ours",
         quick={"matching_epochs": 1},
         constructor="as_published",
+    ),
+    "crepes": Method(
+        "crepes on hnn, normalised, in ten bins",
+        "HeteroscedasticRegressor",
+        "rival",
+        recalibrated="crepes",
+        requires=("crepes",),
     ),
     "ngboost": Method(
         "NGBoost, normal",
@@ -159,6 +172,41 @@ METHODS = {
 }
 
 
+# Stage 1 of each quality with all that surrounds it, the map too: in stage 2 no weight moves.
+_NO_STAGE_2 = {"matching_epochs": 1, "matching_lr": 1e-30}
+STAGE_1 = {
+    "mmd-fast-stage1": Method(
+        "stage 1 of mmd-fast", "MMDRegressor", "ours", always={"quality": "fast"} | _NO_STAGE_2
+    ),
+    "mmd-stage1": Method("stage 1 of mmd", "MMDRegressor", "ours", always=_NO_STAGE_2),
+    # Its ten epochs of likelihood are a start only; alone they get the budget of both stages.
+    "mmd-best-stage1": Method(
+        "the networks of mmd-best, by likelihood",
+        "MMDRegressor",
+        "ours",
+        always={"quality": "best", "epochs": 210} | _NO_STAGE_2,
+    ),
+}
+
+
+def _best_but(title: str, **changes: Any) -> Method:
+    return Method(title, "MMDRegressor", "ours", always={"quality": "best"} | changes)
+
+
+# Each ingredient of "best" taken out, or put in where it has none of it; the rest as it is.
+ABLATION = {
+    "mmd-best": METHODS["mmd-best"],
+    "best-gaussian-head": _best_but("one Gaussian in place of the mixture", head="gaussian"),
+    "best-no-periodic": _best_but("no periodic embedding", periodic=0.0),
+    "best-no-kernel-score": replace(STAGE_1["mmd-best-stage1"], title="likelihood alone"),
+    "best-matching": _best_but("matching given the input as well", match="joint"),
+    "best-no-averaging": _best_but("weights as they are, not averaged", average=0.0),
+    "best-one-member": _best_but("one network", members=1),
+    "best-cross-fit": _best_but("cross-fitted on five folds", members=1, cross_fit=5),
+    "best-no-map": _best_but("no final map", recalibrate=False),
+}
+
+
 DEPTHS = (1, 2, 3, 4, 5)
 
 
@@ -177,8 +225,8 @@ DEPTH_STUDY = {
 
 
 def method_of(key: str) -> Method:
-    """Look a method up, one of the depth study too."""
-    known = METHODS | DEPTH_STUDY
+    """Look a method up, one of the studies too."""
+    known = METHODS | DEPTH_STUDY | STAGE_1 | ABLATION
     if key not in known:
         raise ParameterError(f"Unknown method {key!r}. The known ones are: {', '.join(METHODS)}.")
     return known[key]
@@ -210,14 +258,12 @@ def build(key: str, protocol: Protocol, *, series: bool, quick: bool = False) ->
     """
     method = method_of(key)
     settings = dict(method.published) if protocol == "published" else {}
-    if method.role == "rival":
-        from calibrant.experiments import rivals
+    from calibrant import estimators
 
-        home: Any = rivals
+    home: Any = estimators
+    if not hasattr(home, method.estimator):
+        from calibrant.experiments import rivals as home
     else:
-        from calibrant import estimators
-
-        home = estimators
         if series and method.reads_windows:
             settings["network"] = "lstm"
         if quick:

@@ -64,7 +64,7 @@ class OwnTable:
         """What decides the result of a cell besides the data."""
         return settings_of(_estimator(cell.method)) | {
             "seed": self.seed,
-            "recalibration": "isotonic" if method_of(cell.method).recalibrated else None,
+            "recalibration": method_of(cell.method).recalibrated or None,
         }
 
     def run(self, cell: Cell, device: str) -> Record:
@@ -94,7 +94,8 @@ class OwnTable:
 
 def _estimator(key: str) -> Any:
     estimator = build(key, "honest", series=False)
-    return estimator if method_of(key).role == "rival" else estimator.set_params(missing="impute")
+    fills_gaps = "missing" not in estimator.get_params()  # rivals do it themselves
+    return estimator if fills_gaps else estimator.set_params(missing="impute")
 
 
 def own_table(

@@ -76,10 +76,8 @@ class PaperExperiment:
         protocol, quick = _split_protocol(cell.protocol)
         estimator = build(cell.method, protocol, series=TASKS[cell.dataset].series, quick=quick)
         rows = {"rows": _QUICK_ROWS} if quick else {}
-        recalibrated = method_of(cell.method).recalibrated
-        return (
-            settings_of(estimator) | rows | ({"recalibration": "isotonic"} if recalibrated else {})
-        )
+        kind = method_of(cell.method).recalibrated
+        return settings_of(estimator) | rows | ({"recalibration": kind} if kind else {})
 
     def run(self, cell: Cell, device: str = "auto") -> Record:
         """Fit and score a cell.

@@ -31,18 +31,23 @@ LEVELS = np.arange(1, 100) / 100
 
 
 def fit_and_predict(
-    estimator: Any, split: Split, *, recalibrated: bool, packages: tuple[str, ...] = ()
+    estimator: Any, split: Split, *, recalibrated: str, packages: tuple[str, ...] = ()
 ) -> tuple[Distribution, dict[str, float]]:
     """Forecast of the test rows, and the seconds it took to fit and to predict.
 
     Parameters
     ----------
+    recalibrated : str
+        What follows on held-out training rows, as in `Method`.
     packages : tuple of str
         Optional ones that the estimator uses.
     """
     _warm_up(estimator.device, packages)
     start = time.perf_counter()
-    model = (_fit_recalibrated if recalibrated else _fit)(estimator, split)
+    if recalibrated:
+        model = _fit_recalibrated(estimator, split, _recalibrator(recalibrated))
+    else:
+        model = estimator.fit(split.X_train, split.y_train, **split.hold_out)
     fitted = time.perf_counter()
     dist: Distribution = model.predict_dist(split.X_test)
     return dist, {"fit": fitted - start, "predict": time.perf_counter() - fitted}
@@ -83,6 +88,10 @@ def scored(
         "rows": {"train": len(split.y_train), "test": len(split.y_test)},
         "scores": {name: _finite(getattr(result, name)) for name in _METRICS},
         "floor": {"ecpe": result.floor.ecpe, "mcpe": result.floor.mcpe},
+        "deciles": {  # mean ECPE within them, and what a perfect forecaster scores there
+            "mean": {"ecpe": result.by_mean.mean_ecpe, "floor": result.by_mean.mean_floor},
+            "spread": {"ecpe": result.by_stddev.mean_ecpe, "floor": result.by_stddev.mean_floor},
+        },
         "covered": [round(float(c), 5) for c in coverage(dist, split.y_test, level=LEVELS)],
         "seconds": seconds,
         "versions": {name: _version(name) for name in (*_PACKAGES, *packages)},
@@ -91,13 +100,22 @@ def scored(
     }
 
 
-def _fit(estimator: Any, split: Split) -> Any:
-    return estimator.fit(split.X_train, split.y_train, **split.hold_out)
+def _recalibrator(kind: str) -> Any:
+    from calibrant import recalibration
+
+    if kind == "crepes":
+        from calibrant.experiments.rivals import CrepesRecalibrator
+
+        return CrepesRecalibrator()
+    kinds: dict[str, Any] = {
+        "isotonic": recalibration.IsotonicRecalibrator,
+        "conformal": recalibration.ConformalRecalibrator,
+    }
+    return kinds[kind]()
 
 
-def _fit_recalibrated(estimator: Any, split: Split) -> Any:
+def _fit_recalibrated(estimator: Any, split: Split, recalibrator: Any) -> Any:
     """Fit on four fifths of the training rows, recalibrate on the others."""
-    from calibrant.recalibration import IsotonicRecalibrator
     from calibrant.recalibration._models import take
 
     train, held_out = calibration_rows(len(split.y_train), **split.hold_out)
@@ -109,7 +127,7 @@ def _fit_recalibrated(estimator: Any, split: Split) -> Any:
         hold_out["cv"] = [(np.arange(cut), np.arange(cut, len(train)))]
     estimator.fit(take(split.X_train, train), split.y_train[train], **hold_out)
     rows = take(split.X_train, held_out)
-    return IsotonicRecalibrator().fit(estimator, rows, split.y_train[held_out])
+    return recalibrator.fit(estimator, rows, split.y_train[held_out])
 
 
 def calibration_rows(n: int, *, cv: Any = None, groups: Any = None) -> tuple[Any, Any]:
