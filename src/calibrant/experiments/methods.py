@@ -56,6 +56,8 @@ class Method:
         Isotonic recalibration on held-out training rows follows.
     requires : tuple of str
         Optional packages that it needs.
+    batched : bool
+        Several trials can train as one batch, which is how they run on a GPU.
     """
 
     title: str
@@ -68,6 +70,7 @@ class Method:
     reads_windows: bool = True
     recalibrated: bool = False
     requires: tuple[str, ...] = ()
+    batched: bool = True
 
 
 METHODS = {
@@ -94,6 +97,7 @@ METHODS = {
         quick={"inducing": 8, "prediction_samples": 4, "hidden_layers": 1},
         reads_windows=False,
         requires=("gpytorch",),
+        batched=False,
     ),
     "isr": Method(
         "isotonic recalibration of hnn",
@@ -124,6 +128,7 @@ METHODS = {
         "rival",
         quick={"n_estimators": 10},
         requires=("ngboost",),
+        batched=False,
     ),
     "catboost": Method(
         "CatBoost, RMSEWithUncertainty",
@@ -131,6 +136,7 @@ METHODS = {
         "rival",
         quick={"n_estimators": 10},
         requires=("catboost",),
+        batched=False,
     ),
     "lightgbm-crepes": Method(
         "LightGBM with crepes, normalised",
@@ -138,6 +144,7 @@ METHODS = {
         "rival",
         quick={"n_estimators": 10},
         requires=("lightgbm", "crepes"),
+        batched=False,
     ),
     "quantile-forest": Method(
         "quantile forest",
@@ -145,6 +152,7 @@ METHODS = {
         "rival",
         quick={"n_estimators": 10},
         requires=("quantile-forest",),
+        batched=False,
     ),
 }
 
