@@ -87,6 +87,22 @@ def test_methods_that_are_not_installed(run, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @needs_data
+def test_a_run_in_pieces_says_what_it_spent_and_what_is_left(run, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    options = [*QUICK, "--methods", "hnn,ell", "--engine", "here", "--data", DATA, "--out", out]
+    done = run(*options, "--minutes", "0")
+    assert done.exit_code == 0, done.stderr
+    assert "2 cells were not started: the same command goes on with them." in done.stderr
+    assert not Store(out).cells()
+    done = run(*options, "--together")
+    lines = [line.split() for line in done.stderr.splitlines()]
+    spent = {tuple(line[:-2]): float(line[-1]) for line in lines if line[:1] in (["wine"], ["all"])}
+    assert list(spent) == [("wine", "ell"), ("wine", "hnn"), ("all",)]
+    assert spent["all",] == pytest.approx(spent["wine", "hnn"] + spent["wine", "ell"], abs=0.11)
+    assert "were not started" not in done.stderr
+
+
+@needs_data
 def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
     out = tmp_path / "results"
     done = run(*QUICK, "--methods", "hnn", "--engine", "here", "--data", DATA, "--out", out)

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from calibrant.errors import ParameterError
 from calibrant.experiments import (
@@ -134,7 +136,7 @@ def test_every_method_runs(protocol: str, dataset: str, method: str, tmp_path: P
     if absent := lacking(method):
         pytest.skip(f"not installed: {', '.join(absent)}")
     cell = Cell(f"{protocol}-quick", dataset, method, 0)
-    record = PAPER.run(cell, "cpu")
+    (record,) = PAPER.run([cell], "cpu")
     Store(tmp_path).write(cell, record)  # plain JSON values
     assert record["rows"]["train"] + record["rows"]["test"] == (200 if dataset == "wine" else 195)
     assert record["settings"] == PAPER.settings(cell)
@@ -165,9 +167,89 @@ def test_same_seed_same_scores(method: str) -> None:
     if absent := lacking(method):
         pytest.skip(f"not installed: {', '.join(absent)}")
     cell = Cell("honest-quick", "wine", method, 1)
-    one, two = (PAPER.run(cell, "cpu") for _ in range(2))
+    one, two = (PAPER.run([cell], "cpu")[0] for _ in range(2))
     assert one["scores"] == two["scores"]
-    assert one["scores"] != PAPER.run(Cell("honest-quick", "wine", method, 2))["scores"]
+    (other,) = PAPER.run([Cell("honest-quick", "wine", method, 2)], "cpu")
+    assert one["scores"] != other["scores"]
+
+
+TOGETHER = [key for key in NETWORKS if METHODS[key].batched]
+
+
+@pytest.mark.usefixtures("stand_ins")
+@pytest.mark.parametrize("method", TOGETHER)
+@pytest.mark.parametrize("dataset", ["wine", "pm25"])
+def test_trials_run_together_as_they_run_alone(dataset: str, method: str) -> None:
+    """Same splits, same seeds: a batch changes the time it takes and the last digits only."""
+    cells = [Cell("honest-quick", dataset, method, trial) for trial in range(2)]
+    both = PAPER.run(cells, "cpu")
+    for cell, record in zip(cells, both, strict=True):
+        (alone,) = PAPER.run([cell], "cpu")
+        assert (alone["together"], record["together"]) == (1, 2)
+        for same in ("settings", "seed", "rows", "limit"):
+            assert record[same] == alone[same]
+        assert record["scores"] == pytest.approx(alone["scores"], rel=1e-2, abs=1e-2)
+        assert bool(record["intervals"]) == (cell.trial == 0)
+    assert both[0]["seconds"]["fit"] == both[1]["seconds"]["fit"]
+    assert both[0]["scores"] != both[1]["scores"]
+
+
+def test_what_is_batched() -> None:
+    assert set(METHODS) - set(TOGETHER) == {"dgp"} | {
+        key for key in METHODS if METHODS[key].role == "rival"
+    }
+
+
+class Spy:
+    """An experiment that notes which cells it is asked for at once."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+
+    def settings(self, cell: Cell) -> dict[str, object]:
+        return {}
+
+    def run(self, cells: Sequence[Cell], device: str) -> list[dict[str, object]]:
+        self.asked.append(tuple(f"{cell.method}/{cell.trial}" for cell in cells))
+        return [{"settings": {}, "seconds": {"fit": 1.5}} for _ in cells]
+
+
+def spied(tmp_path: Path, methods: list[str], **options: object) -> list[tuple[str, ...]]:
+    spy, cells = Spy(), plan(["wine"], methods, 3, "honest")
+    run_cells(cells, Store(tmp_path), spy, engine="here", **options)
+    return spy.asked
+
+
+def test_trials_of_a_method_are_one_batch_if_asked(tmp_path: Path) -> None:
+    methods = ["hnn", "dgp", "mmd"]
+    with Store(tmp_path).claim(Cell("honest", "wine", "mmd", 1)):  # somebody else has this one
+        asked = spied(tmp_path, methods, device="cpu", together=True)
+    assert asked == [
+        ("hnn/0", "hnn/1", "hnn/2"),
+        ("dgp/0",),
+        ("mmd/0", "mmd/2"),
+        ("dgp/1",),
+        ("dgp/2",),
+    ]
+    assert spied(tmp_path, methods, device="cpu", together=True) == [("mmd/1",)]
+
+
+def test_a_gpu_decides_for_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(spied(tmp_path / "cpu", ["hnn"], device="cpu")) == 3
+    monkeypatch.setattr("calibrant.training.resolve_device", lambda name: torch.device("cuda"))
+    assert spied(tmp_path / "gpu", ["hnn"], device="auto") == [("hnn/0", "hnn/1", "hnn/2")]
+    assert len(spied(tmp_path / "apart", ["hnn"], device="auto", together=False)) == 3
+
+
+def test_nothing_is_started_after_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 30.0, 59.0, 61.0])  # the call, then before each of three batches
+    monkeypatch.setattr(runner.time, "monotonic", lambda: next(clock))
+    options = {"device": "cpu", "together": True, "minutes": 1.0}
+    assert spied(tmp_path, ["mcd", "hnn", "ell"], **options) == [
+        ("mcd/0", "mcd/1", "mcd/2"),
+        ("hnn/0", "hnn/1", "hnn/2"),
+    ]
+    assert len(Store(tmp_path).cells()) == 6
 
 
 def run_here(cells: list[Cell], folder: Path) -> list[tuple[str, str]]:

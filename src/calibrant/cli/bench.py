@@ -59,6 +59,18 @@ def paper(
             help="Address of the Ray cluster.", metavar="ADDRESS", show_default="this machine"
         ),
     ] = None,
+    together: Annotated[
+        bool | None,
+        typer.Option(
+            "--together/--apart",
+            help="Train the trials of a method as one batch.",
+            show_default="on a GPU",
+        ),
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="Start nothing new after so many; the same command goes on.", min=0.0),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.", metavar="DIR")] = Path(
         "results"
     ),
@@ -76,6 +88,7 @@ def paper(
         missing,
         plan,
         run_cells,
+        time_table,
     )
 
     if study not in ("tables", "depth"):
@@ -110,12 +123,18 @@ def paper(
             engine=engine,
             workers=workers,
             address=address,
+            together=together,
+            minutes=minutes,
             on_outcome=tell,
         )
-    failed = sum(outcome.status == "failed" for outcome in outcomes)
-    voice.say(f"{time.perf_counter() - start:.1f} s; compare with: calibrant bench show {out}")
+    wall, failed = time.perf_counter() - start, [o for o in outcomes if o.status == "failed"]
+    if times := time_table(outcomes):
+        voice.say(times.rstrip())
+    voice.say(f"{wall:.1f} s; compare with: calibrant bench show {out}")
+    if left := len(todo) - len(outcomes):
+        voice.say(f"{left} cells were not started: the same command goes on with them.")
     if failed:
-        raise CalibrantError(f"{failed} of {len(todo)} cells failed; the others are in {out}.")
+        raise CalibrantError(f"{len(failed)} of {len(todo)} cells failed; the others are in {out}.")
 
 
 for _command in (show, figures, report):

@@ -20,7 +20,13 @@ from calibrant.experiments.recommendation import Standing
 from calibrant.experiments.reproduction import reproduction
 from calibrant.experiments.runner import ENGINES, Experiment, Outcome, missing, run_cells
 from calibrant.experiments.store import Cell, Store
-from calibrant.experiments.tables import claims_summary, claims_table, comparison_table, depth_table
+from calibrant.experiments.tables import (
+    claims_summary,
+    claims_table,
+    comparison_table,
+    depth_table,
+    time_table,
+)
 from calibrant.experiments.tasks import TASKS, Split, Task, make_split
 
 __all__ = [
@@ -64,4 +70,5 @@ __all__ = [
     "published_cells",
     "reproduction",
     "run_cells",
+    "time_table",
 ]

@@ -57,6 +57,8 @@ class Method:
         What follows on a fifth of the training rows, held out for it.
     requires : tuple of str
         Optional packages that it needs.
+    batched : bool
+        Several trials can train as one batch, which is how they run on a GPU.
     """
 
     title: str
@@ -69,6 +71,7 @@ class Method:
     reads_windows: bool = True
     recalibrated: Literal["", "isotonic", "conformal", "crepes"] = ""
     requires: tuple[str, ...] = ()
+    batched: bool = True
 
 
 METHODS = {
@@ -95,6 +98,7 @@ METHODS = {
         quick={"inducing": 8, "prediction_samples": 4, "hidden_layers": 1},
         reads_windows=False,
         requires=("gpytorch",),
+        batched=False,
     ),
     "isr": Method(
         "isotonic recalibration of hnn",
@@ -147,6 +151,7 @@ METHODS = {
         "rival",
         quick={"n_estimators": 10},
         requires=("ngboost",),
+        batched=False,
     ),
     "catboost": Method(
         "CatBoost, RMSEWithUncertainty",
@@ -154,6 +159,7 @@ METHODS = {
         "rival",
         quick={"n_estimators": 10},
         requires=("catboost",),
+        batched=False,
     ),
     "lightgbm-crepes": Method(
         "LightGBM with crepes, normalised",
@@ -161,6 +167,7 @@ METHODS = {
         "rival",
         quick={"n_estimators": 10},
         requires=("lightgbm", "crepes"),
+        batched=False,
     ),
     "quantile-forest": Method(
         "quantile forest",
@@ -168,6 +175,7 @@ METHODS = {
         "rival",
         quick={"n_estimators": 10},
         requires=("quantile-forest",),
+        batched=False,
     ),
 }
 
