@@ -86,6 +86,20 @@ def test_methods_that_are_not_installed(run, monkeypatch: pytest.MonkeyPatch) ->
     assert "Not installed: ngboost. They are in the extras gp and rivals" in done.stderr
 
 
+def test_results_travel_in_one_file(run, results: Path, tmp_path: Path) -> None:
+    file, there = tmp_path / "all.parquet", tmp_path / "there"
+    done = run("bench", "pack", results, "--out", file)
+    assert done.exit_code == 0, done.stderr
+    assert "6 results are in" in done.stderr
+    assert run("bench", "show", file).stdout == run("bench", "show", results).stdout
+    fill(there, "ell", [0.03])
+    assert "6 of 6 results were new" in run("bench", "unpack", file, "--out", there).stderr
+    assert "0 of 6 results were new" in run("bench", "unpack", file, "--out", there).stderr
+    assert len(Store(there).cells()) == 7
+    done = run("bench", "pack", there, file, "--out", file, "--protocols", "honest")
+    assert "0 results are in" in done.stderr
+
+
 @needs_data
 def test_a_run_in_pieces_says_what_it_spent_and_what_is_left(run, tmp_path: Path) -> None:
     out = tmp_path / "results"

@@ -9,6 +9,7 @@ import typer
 
 from calibrant.cli._cells import names, resumable, watched
 from calibrant.cli._output import Voice
+from calibrant.cli.bench_files import pack, unpack
 from calibrant.cli.bench_results import figures, report, show
 from calibrant.errors import CalibrantError, MissingDependencyError, ParameterError
 
@@ -137,5 +138,5 @@ def paper(
         raise CalibrantError(f"{len(failed)} of {len(todo)} cells failed; the others are in {out}.")
 
 
-for _command in (show, figures, report):
+for _command in (show, figures, report, pack, unpack):
     bench.command()(_command)
