@@ -7,11 +7,11 @@
     python benchmarks/quality.py ablation                          # each part of "best" on and off
     python benchmarks/quality.py cost --device cpu                 # bar 5: seconds, fit by fit
     python benchmarks/quality.py show --docs docs/quality.md       # writes the page
-    python benchmarks/quality.py show --take runs results.jsonl    # adds a store or an archive
+    python benchmarks/quality.py show --take runs more.parquet     # adds other results
 
 Trials 0 to 9 are reported (0 to 19 of small data, 0 to 2 of the ablation). Settings are chosen
-with --first-trial 100. Results are in the store --store, a file a trial, and at the end in the
-archive --archive, which is small and kept with the sources; what it holds is not computed again.
+with --first-trial 100. Results are in the store --store, a file a trial, and at the end packed in
+--archive, which is small and kept with the sources; what it holds is not computed again.
 On a GPU all trials of a method on a data set train as one batch. Methods whose packages are not
 installed are left out and named.
 """
@@ -22,6 +22,7 @@ import argparse
 import os
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,16 +34,18 @@ from calibrant.experiments import (
     Outcome,
     PaperExperiment,
     Store,
+    add_to_store,
     installed,
     missing,
+    pack,
     plan,
+    read_results,
     run_cells,
 )
-from calibrant.experiments.archive import read_archive, take_in, write_archive
 from calibrant.experiments.quality import REPORTED, bars, quality_page
 
 HERE = Path(__file__).parent
-ARCHIVE = HERE / "results" / "quality.jsonl"
+PACKS = find_spec("pyarrow") is not None
 DEVICES = ("cpu", "cuda")
 SERIES = [name for name, task in TASKS.items() if task.series]
 
@@ -114,10 +117,13 @@ def say(text: str) -> None:
 
 
 def records_of(path: Path) -> list[dict[str, Any]]:
-    """Results of a store or an archive, none where there is neither."""
-    if path.is_dir():
-        return Store(path).records()
-    return read_archive(path) if path.is_file() else []
+    """Results of a store or a packed file, none where there is neither."""
+    return read_results(path) if path.exists() else []
+
+
+def of_name(name: str) -> Path:
+    """Where packed results are kept."""
+    return HERE / "results" / f"{name}.parquet"
 
 
 def parsed() -> argparse.Namespace:
@@ -136,14 +142,14 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--workers", type=int)
     parser.add_argument("--minutes", type=float, help="start nothing after that")
     parser.add_argument("--store", type=Path, help="folder of the results, a file a trial")
-    parser.add_argument("--archive", type=Path, help="one file of all results")
+    parser.add_argument("--archive", type=Path, help="one file of all results, .parquet")
     parser.add_argument("--take", type=Path, nargs="+", default=[], help="add these results")
     parser.add_argument("--docs", type=Path, help="write the page to this file")
     options = parser.parse_args()
     if options.command == "cost" and options.device not in DEVICES:
         parser.error(f"cost needs --device {' or '.join(DEVICES)}: that is what it measures.")
     name = f"cost-{options.device}" if options.command == "cost" else "quality"
-    options.archive = options.archive or ARCHIVE.with_stem(name)
+    options.archive = options.archive or of_name(name)
     options.store = options.store or HERE / "cache" / name
     return options
 
@@ -151,34 +157,27 @@ def parsed() -> argparse.Namespace:
 def main() -> None:
     options = parsed()
     store = Store(options.store)
-    known = set(store.cells())
-    for path in (options.archive, *options.take):
-        new = [r for r in records_of(path) if path != options.archive or not_in(r, known)]
-        say(f"{take_in(new, store)} results from {path}")
+    for path in ([options.archive] if PACKS else []) + options.take:
+        say(f"{add_to_store(records_of(path), store)} results from {path}")
     try:
         if options.command != "show":
             run(options, store)
     finally:  # also what an interrupted run has
-        if store.cells():
-            write_archive(store.records(), options.archive)
-    timed = {device: records_of(ARCHIVE.with_stem(f"cost-{device}")) for device in DEVICES}
+        records = records_of(options.store)
+        if records and PACKS:
+            pack(records, options.archive)
+        elif records:
+            say(f"pyarrow is not installed: the results are in {options.store} alone")
+    timed = {device: records_of(of_name(f"cost-{device}")) for device in DEVICES if PACKS}
     if options.command == "cost":
-        records = records_of(ARCHIVE)
-        timed[options.device] = store.records()
-    else:
-        records = store.records() if store.cells() else []
+        timed[options.device] = records
+        records = records_of(of_name("quality")) if PACKS else []
     first = options.first_trial
     trials = REPORTED if first < len(REPORTED) else range(first, first + len(REPORTED))
     for bar in bars(records, timed, trials):
         print(bar("text"))
     if options.docs:
         options.docs.write_text(quality_page(records, timed), encoding="utf-8")
-
-
-def not_in(record: dict[str, Any], known: set[Any]) -> bool:
-    from calibrant.experiments import Cell
-
-    return Cell(**record["cell"]) not in known
 
 
 if __name__ == "__main__":
