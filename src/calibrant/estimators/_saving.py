@@ -119,7 +119,7 @@ def _restore(
     if "monotone.x" in tensors:
         model.monotone_ = MonotoneMap(tensors["monotone.x"], tensors["monotone.y"])
     with torch.random.fork_rng(devices=[]):  # the first weights are random, and replaced
-        network = model._build(int(manifest["n_inputs"]), range(model._n_members()))
+        network = model._as_one(model._build(range(model._n_members())))
     network.load_by_name(
         {
             name.removeprefix("network."): torch.as_tensor(value)

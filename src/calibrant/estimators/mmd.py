@@ -180,9 +180,10 @@ class MMDRegressor(HeteroscedasticRegressor):
         }
         return cls(**(published | changes))
 
-    def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
-        kernel = GaussianKernel(self._bandwidths(train.y))
-        matching = self._matching(kernel, train)
+    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
+        # Scaled targets of several models have the same spread but for rounding.
+        kernel = GaussianKernel(self._bandwidths(lots[0].y))
+        matching = self._matching(kernel, lots)
         anchor_kernel: Kernel = EnergyKernel() if self.anchor_kernel == "energy" else kernel
 
         def loss(network: MemberNetworks, rows: Rows) -> Tensor:
@@ -205,7 +206,7 @@ class MMDRegressor(HeteroscedasticRegressor):
             loss=loss,
             score=_mean_crps,
             epochs=self._setting("matching_epochs"),
-            batch_size=self._batch_size(len(train.y)) if size == "auto" else size,
+            batch_size=self._batch_size(lots) if size == "auto" else size,
             lr=self._setting("matching_lr"),
             weight_decay=self.weight_decay,
             patience=self._setting("matching_patience"),
@@ -216,9 +217,9 @@ class MMDRegressor(HeteroscedasticRegressor):
             score_name="CRPS",
             pit=pit_values,
         )
-        return [*super()._stages(train, generator), stage2]
+        return [*super()._stages(lots, generator), stage2]
 
-    def _matching(self, kernel: Kernel, train: Rows) -> DistributionMatchingLoss | None:
+    def _matching(self, kernel: Kernel, lots: Sequence[Rows]) -> DistributionMatchingLoss | None:
         match = self._setting("match")
         if match == "rows":
             return None  # the anchor is all there is
@@ -227,7 +228,7 @@ class MMDRegressor(HeteroscedasticRegressor):
             statistic=self.statistic,
             expectation=self.expectation,
             kernel=kernel,
-            condition_bandwidth=self._condition_bandwidth(train),
+            condition_bandwidth=self._condition_bandwidth(lots),
         )
 
     def _matched(self, outputs: Tensor, rows: Rows) -> tuple[Tensor, Rows]:
@@ -254,9 +255,12 @@ class MMDRegressor(HeteroscedasticRegressor):
             )
         return self.bandwidths
 
-    def _condition_bandwidth(self, train: Rows) -> float | None:
+    def _condition_bandwidth(self, lots: Sequence[Rows]) -> Tensor | float | None:
+        """Bandwidth of every member: the inputs of several models lie differently far apart."""
         if self._setting("match") == "joint" and self.condition_bandwidth is None:
-            return 0.1 * median_squared_distance(train.take(median_rows(len(train.y))).flat)
+            some = [rows.take(median_rows(len(rows.y))).flat for rows in lots]
+            medians = [median_squared_distance(x) for x in some for _ in range(self._n_members())]
+            return 0.1 * torch.tensor(medians, dtype=torch.float64, device=some[0].device)
         return self.condition_bandwidth
 
     def at_most(self, epochs: int) -> Self:
@@ -278,7 +282,7 @@ class MMDRegressor(HeteroscedasticRegressor):
             return super()._answer(outputs)
         return equal_mixture(self._make_head(), outputs)
 
-    def _learn_from_held_out(self, held_out: Sample) -> None:
+    def _learn(self, train: Sample, held_out: Sample) -> None:
         if self.recalibrate:
             self._learn_map(held_out)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,8 +36,10 @@ class Stage:
     average : float
         Epochs over which the weights are averaged before they are judged and kept; 0 is none.
     together : bool
-        The members are one model: they see the same batches, loss and score are (1,), and they
-        stop as one.
+        The members of a model are one: they see the same batches, loss and score are one number
+        a model, and they stop as one.
+    recordable : collection of {"loss", "score"}
+        Those that never look at values, so that a GPU may record and replay them.
     name, score_name : str
         What is done and what `score` is, for those who watch.
     pit : callable or None
@@ -57,6 +59,7 @@ class Stage:
     keep_best: bool = True
     average: float = 0.0
     together: bool = False
+    recordable: Collection[str] = ("loss", "score")
     name: str = "likelihood"
     score_name: str = "NLL"
     pit: Objective | None = None
