@@ -250,4 +250,4 @@ def test_help_does_not_import_torch() -> None:
 @pytest.mark.parametrize("statement", ["import calibrant", "import calibrant.cli"])
 def test_start_stays_light(statement: str) -> None:
     _, modules = loaded_modules("-c", statement)
-    assert not modules & {"torch", "sklearn", "matplotlib", "plotly"}
+    assert not modules & {"torch", "sklearn", "matplotlib"}
