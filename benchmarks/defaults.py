@@ -13,19 +13,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 import platform
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from calibrant.engines import run_in_processes
 
 DATA_SETS = ("power_plant", "protein", "naval", "wine")
 METRICS = ("ecpe", "mcpe", "rmse", "crps", "epiw", "nll")
@@ -136,12 +136,13 @@ def run_all(options: argparse.Namespace) -> list[dict[str, Any]]:
             done[record["data"], record["seed"], record["method"]] = record
     cells = [(d, s, m) for m in options.methods for d in options.datasets for s in options.seeds]
     missing = [cell for cell in cells if cell not in done]
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.jobs, mp_context=spawn) as pool, open(store, "a") as file:
-        futures = [pool.submit(run_cell, cell, options.data, options.device) for cell in missing]
-        for count, future in enumerate(as_completed(futures), start=1):
-            record = future.result()
-            done[record["data"], record["seed"], record["method"]] = record
+    fit = partial(run_cell, data=options.data, device=options.device)
+    with open(store, "a") as file:
+        finished = run_in_processes(fit, missing, workers=options.jobs)
+        for count, (cell, record) in enumerate(finished, start=1):
+            if record is None:
+                raise SystemExit(f"The process of {cell} died twice, mostly for lack of memory.")
+            done[cell] = record
             print(json.dumps(record), file=file, flush=True)
             print(f"\r{count}/{len(missing)} fits", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)

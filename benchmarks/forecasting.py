@@ -17,18 +17,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 import platform
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from calibrant.engines import run_in_processes
 
 Record = dict[str, Any]
 
@@ -173,14 +174,13 @@ def run_missing(options: argparse.Namespace) -> None:
     done = stored(store)
     missing = [cell for cell in wanted(options) if cell not in done]
     store.parent.mkdir(parents=True, exist_ok=True)
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.jobs, mp_context=spawn) as pool, open(store, "a") as file:
-        jobs = [
-            pool.submit(run_cell, cell, options.data, options.device, options.threads)
-            for cell in missing
-        ]
-        for count, job in enumerate(as_completed(jobs), start=1):
-            print(json.dumps(job.result()), file=file, flush=True)
+    fit = partial(run_cell, data=options.data, device=options.device, threads=options.threads)
+    with open(store, "a") as file:
+        finished = run_in_processes(fit, missing, workers=options.jobs)
+        for count, (cell, record) in enumerate(finished, start=1):
+            if record is None:
+                raise SystemExit(f"The process of {cell} died twice, mostly for lack of memory.")
+            print(json.dumps(record), file=file, flush=True)
             print(f"\r{count}/{len(missing)} fits", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
 

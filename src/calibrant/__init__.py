@@ -81,8 +81,8 @@ def __dir__() -> list[str]:
 
 
 def _find_saved(name: object) -> type[Any] | None:
-    """Class that a model folder may hold: a public one of these two rooms that can be saved."""
-    if name in _ROOMS["estimators"] or name in _ROOMS["recalibration"]:
+    """Class that a model folder may hold: a public one of these rooms that can be saved."""
+    if any(name in _ROOMS[room] for room in ("estimators", "recalibration", "forecasting")):
         found = __getattr__(str(name))
         return found if hasattr(found, "_from_folder") else None
     return None

@@ -56,6 +56,9 @@ def test_covariates_figures_and_models(run, series, tmp_path) -> None:
     assert [record["time"] for record in records] == ["2024-01-05 21:00:00", "2024-01-05 22:00:00"]
     assert len(pd.read_csv(files["out.csv"])) == 2
     assert files["fan.png"].stat().st_size > 5000
+    refused = run("predict", files["model"], series)
+    assert refused.exit_code == 2
+    assert "holds a Forecaster" in refused.stderr
     model = Forecaster.load(files["model"])
     X = pd.read_csv(series, parse_dates=["t"]).drop(columns="y")
     X["sky"] = X["sky"].astype("category")

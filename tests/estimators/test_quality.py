@@ -10,7 +10,7 @@ from calibrant import MMDRegressor
 from calibrant.distributions import Normal
 from calibrant.errors import ParameterError
 from calibrant.estimators._pooling import as_of_all
-from calibrant.estimators._quality import PRESETS
+from calibrant.estimators._quality import PRESETS, limited
 from calibrant.estimators._validation import check_sample
 from calibrant.metrics import pit
 
@@ -27,7 +27,7 @@ def make_data(n: int = 240, seed: int = 0):
 
 
 def cross_fitted(X, y, **options):
-    return MMDRegressor(**(FOLDS | options)).at_most(2).fit(X, y)
+    return MMDRegressor(**(FOLDS | limited("best", 2) | options)).fit(X, y)
 
 
 def test_what_is_set_wins_over_the_quality() -> None:
@@ -37,6 +37,10 @@ def test_what_is_set_wins_over_the_quality() -> None:
     assert model._setting("head") == "gaussian"
     assert model._setting("average") == PRESETS["best"]["average"]
     assert MMDRegressor().get_params()["head"] is None
+
+
+def test_a_limit_lowers_the_epochs_of_a_quality_and_raises_none() -> None:
+    assert limited("best", 50) == {"epochs": 10, "matching_epochs": 50}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +60,8 @@ def test_bad_settings(options: dict, message: str) -> None:
 def test_every_quality_fits_and_predicts() -> None:
     X, y = make_data(120)
     for quality in PRESETS:
-        model = MMDRegressor(quality=quality, hidden=(16,), random_state=0).at_most(2).fit(X, y)
+        few = limited(quality, 2)
+        model = MMDRegressor(quality=quality, hidden=(16,), random_state=0, **few).fit(X, y)
         assert model.module_.size == model._n_members()
         assert len(model.predict_dist(X)) == 120
         assert model.n_held_out_ == 24
@@ -82,9 +87,10 @@ def test_rows_are_dealt_out_anew_for_every_member() -> None:
 def test_groups_stay_together_and_a_split_of_ones_own_is_used() -> None:
     X, y = make_data()
     groups = np.repeat(np.arange(24), 10)
-    model = MMDRegressor(**FOLDS).at_most(1).fit(X, y, groups=groups)
+    once = FOLDS | limited("best", 1)
+    model = MMDRegressor(**once).fit(X, y, groups=groups)
     assert model.n_held_out_ == len(y)
-    model = MMDRegressor(**FOLDS).at_most(1).fit(X, y, cv=[(np.arange(200), np.arange(200, 240))])
+    model = MMDRegressor(**once).fit(X, y, cv=[(np.arange(200), np.arange(200, 240))])
     assert model.n_held_out_ == 40
 
 

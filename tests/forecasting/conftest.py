@@ -8,12 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from torch import nn
 
 from calibrant.estimators import HeteroscedasticRegressor
 
 
 def tiny(**changes: Any) -> HeteroscedasticRegressor:
     return HeteroscedasticRegressor(**({"hidden": (8,), "epochs": 2, "device": "cpu"} | changes))
+
+
+def own_network() -> nn.Module:
+    """A module of a user's own, for windows of five rows."""
+    return nn.Sequential(nn.Flatten(), nn.Linear(5, 2))
 
 
 def wave(n: int, seed: int = 0) -> NDArray[np.float64]:

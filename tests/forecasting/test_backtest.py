@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
-from tests.forecasting.conftest import hourly, tiny, wave
+from tests.forecasting.conftest import hourly, own_network, tiny, wave
 from tests.forecasting.test_forecaster import forecaster, panel, same_networks
 
-from calibrant import Forecaster, backtest, evaluate
+from calibrant import AdaptiveRecalibrator, Forecaster, backtest, evaluate
 from calibrant.errors import CalibrantError, DataWarning
 
 LEVELS = [0.05, 0.3, 0.5, 0.9]
@@ -254,3 +254,21 @@ def test_a_checkpoint_is_never_taken_for_another_back_test(
     else:
         backtest(forecaster().set_params(estimator__epochs=3), y, start=100, checkpoint=tmp_path)
     assert trained == [100]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda again: forecaster(verbose=again),
+        lambda again: forecaster(recalibrate=AdaptiveRecalibrator(memory=[20.0])),
+        lambda again: forecaster().set_params(estimator__network=own_network()),
+    ],
+    ids=["verbose", "recalibrator of one's own", "network of one's own"],
+)
+def test_a_checkpoint_is_found_again(make, tmp_path: Path, monkeypatch, capsys) -> None:
+    y = wave(130)
+    first = backtest(make(False), y, start=100, checkpoint=tmp_path)
+    trained = count_trainings(monkeypatch)
+    second = backtest(make(True), y, start=100, checkpoint=tmp_path)
+    assert trained == []
+    np.testing.assert_array_equal(first.dist.ppf(0.9), second.dist.ppf(0.9))

@@ -13,6 +13,7 @@ import pytest
 from calibrant.metrics import LEVELS, coverage, mean_width, pit
 from calibrant.metrics.floor import binomial_band
 from calibrant.report import write_report
+from calibrant.report._plotly import plotly_script
 
 from .conftest import IMAGE, SCRIPT, N, Rows
 
@@ -252,17 +253,27 @@ def test_a_narrow_window_does_not_scroll_sideways(browser, page) -> None:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_the_slider_does_not_wait_for_plotly(browser, page, rows, tmp_path) -> None:
+    path = tmp_path / "without.html"
+    text = page.read_text(encoding="utf-8")
+    path.write_text(text.replace(plotly_script(), ""), encoding="utf-8")
+    browser.get(path.as_uri())
+    slide(browser, 50)
+    assert stat(browser, 0, "covered") == f"{100 * coverage(rows.truth, rows.y, level=0.5):.1f}%"
+
+
 def test_a_hundred_thousand_rows_open_as_fast(browser, tmp_path) -> None:
     many = Rows(100_000)
     path = tmp_path / "many.html"
     write_report(path, many.truth, many.X, many.y)
-    assert path.stat().st_size < 6_500_000  # of it 4.8 MB are plotly's script
+    assert path.stat().st_size < 2_500_000  # of it 1.5 MB are plotly's script
     opened(browser, path)
     shown = browser.execute_script(
         "return [performance.getEntriesByName('first-contentful-paint')[0].startTime,"
         "performance.getEntriesByName('drawn')[0].startTime]"
     )
     # From the start of the navigation to the verdict, and to the charts in the window, in
-    # milliseconds. Well under a second on an idle machine; the bound leaves room for a busy one.
-    assert max(shown) < 10_000, f"first paint and charts after {shown} ms"
+    # milliseconds. benchmarks/report.py finds well under a second; the bound leaves room for a busy
+    # machine and for the tools that watch here.
+    assert max(shown) < 5_000, f"first paint and charts after {shown} ms"
     assert stat(browser, 0, "covered") == f"{100 * coverage(many.truth, many.y, level=0.9):.2f}%"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import hashlib
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from calibrant.distributions import Normal
 from calibrant.report import report as report_module
 from calibrant.report._facts import surprises
 from calibrant.report._forecasts import judge
+from calibrant.report._plotly import plotly_script, plotly_version
 from calibrant.report._slices import cut, worst
 from calibrant.report._words import Units
 
@@ -26,6 +28,13 @@ FORECASTS = [
 
 def test_examples() -> None:
     assert doctest.testmod(report_module).failed == 0
+
+
+def test_plotly_is_what_its_makers_published() -> None:
+    # package/plotly-cartesian.min.js of plotly.js-cartesian-dist-min on npm
+    assert plotly_version() == "4.1.1"
+    digest = hashlib.sha256(plotly_script().encode()).hexdigest()
+    assert digest == "79542150855a52c567260e3137095dbe2b744e6d702a5cabe67da246942fba7a"
 
 
 def test_p_values_of_slices_are_binomial() -> None:

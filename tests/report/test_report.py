@@ -10,7 +10,13 @@ import pytest
 
 from calibrant import HeteroscedasticRegressor, IsotonicRecalibrator
 from calibrant.distributions import Normal
-from calibrant.errors import DataError, MissingFileError, OutputExistsError, ParameterError
+from calibrant.errors import (
+    DataError,
+    MissingFileError,
+    NotFittedError,
+    OutputExistsError,
+    ParameterError,
+)
 from calibrant.metrics import LEVELS, coverage, evaluate, mean_width
 from calibrant.metrics.floor import binomial_band
 from calibrant.report import build_report, write_report
@@ -136,8 +142,13 @@ def test_a_fitted_model_reports_itself(rows, tmp_path) -> None:
         assert word in text
     assert model.report(rows.X, y).html.startswith("<!doctype html>")
     wrapped = IsotonicRecalibrator().fit(model, rows.X, rows.y)
-    settings = text_of(build_report(wrapped, rows.X, rows.y).html)
-    assert "model: epochs 2" in settings
+    report = wrapped.report(rows.X, rows.y, tmp_path / "wrapped.html")
+    assert (tmp_path / "wrapped.html").read_text(encoding="utf-8") == report.html
+    text = text_of(report.html)
+    for word in ("price", "IsotonicRecalibrator", "model: epochs 2"):
+        assert word in text
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        IsotonicRecalibrator().report(rows.X, rows.y)
 
 
 def test_arrays_and_tensors(rows) -> None:

@@ -16,6 +16,21 @@ if TYPE_CHECKING:
     from calibrant.recalibration import Recalibrator
 
 
+def load_rows_model(path: Path) -> NetworkRegressor | Recalibrator:
+    """Load a model that predicts rows of a table; a forecaster is not one."""
+    from calibrant.estimators import load_model
+    from calibrant.forecasting import Forecaster
+
+    model = load_model(path)
+    if isinstance(model, Forecaster):
+        raise DataError(
+            f"{path} holds a Forecaster, which goes on with its own series and takes no other "
+            f"rows. In Python, calibrant.load_model({str(path)!r}) forecasts with it."
+        )
+    found: NetworkRegressor | Recalibrator = model
+    return found
+
+
 def innermost(model: NetworkRegressor | Recalibrator) -> NetworkRegressor:
     """The network that a model is, or that it wraps: it knows the columns."""
     inner: Any = model

@@ -1,16 +1,14 @@
-"""What ``forecast`` and ``backtest`` share: options, the series in a table, its model."""
+"""The series in a table and its model, for ``forecast`` and ``backtest``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from calibrant.cli._columns import check_columns, numbers, text_columns
 from calibrant.cli._output import Voice
+from calibrant.cli._series_options import SeriesOptions
 from calibrant.cli._tables import read_table, staged
 from calibrant.errors import DataError, MissingFileError, OutputExistsError, ParameterError
 
@@ -23,160 +21,76 @@ if TYPE_CHECKING:
 _FIGURES = (".png", ".pdf", ".svg")
 
 
-class Network(StrEnum):
-    """Networks that read windows, by the names they have on the command line."""
-
-    LSTM = "lstm"
-    GRU = "gru"
-    MLP = "mlp"
-
-
-Data = Annotated[
-    Path,
-    typer.Argument(help="Table with the series: .csv, .csv.gz or .parquet.", metavar="SERIES"),
-]
-Target = Annotated[str, typer.Option(help="Column to forecast.", metavar="COL")]
-Time = Annotated[
-    str | None,
-    typer.Option(
-        help="Column of time stamps.",
-        metavar="COL",
-        show_default="the one column of dates; without one rows count as equally spaced",
-    ),
-]
-Horizon = Annotated[int, typer.Option(min=1, help="Steps to look ahead.", metavar="N")]
-Window = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Rows to look back on.",
-        metavar="N",
-        show_default="the horizon, at least 5",
-    ),
-]
-Coverage = Annotated[
-    float, typer.Option(help="Share of targets an interval should cover.", metavar="P")
-]
-Id = Annotated[
-    str | None, typer.Option("--id", help="Column that names the series.", metavar="COL")
-]
-Past = Annotated[
-    list[str] | None,
-    typer.Option(help="Covariate known up to now; repeatable.", metavar="COL"),
-]
-Future = Annotated[
-    list[str] | None,
-    typer.Option(help="Covariate known ahead of time; repeatable.", metavar="COL"),
-]
-Static = Annotated[
-    list[str] | None,
-    typer.Option(help="Covariate that is constant in a series; repeatable.", metavar="COL"),
-]
-NetworkName = Annotated[Network, typer.Option(help="lstm, gru or mlp.", metavar="NAME")]
-Epochs = Annotated[
-    int | None,
-    typer.Option(min=1, help="Most passes over the windows in each stage.", metavar="N"),
-]
-Seed = Annotated[
-    int, typer.Option(min=0, max=2**32 - 1, help="Same seed, same model.", metavar="N")
-]
-FigureFile = Annotated[
-    Path | None, typer.Option(help="Picture to draw: .png, .pdf or .svg.", metavar="FILE")
-]
-
-
-class Roles(NamedTuple):
-    """Columns of the table by what they mean."""
-
-    target: str
-    time: str | None
-    id: str | None
-    past: list[str]
-    future: list[str]
-    static: list[str]
-
-    @property
-    def inputs(self) -> list[str]:
-        """Columns of covariates."""
-        return [*self.past, *self.future, *self.static]
-
-
 class Series(NamedTuple):
     """Rows whose target may be known, and covariates of these and the coming ones."""
 
     y: pd.DataFrame
     X: pd.DataFrame | None
-    roles: Roles
+    time: str | None
 
 
-def read_series(path: Path, roles: Roles, voice: Voice) -> Series:
+def read_series(options: SeriesOptions, voice: Voice) -> Series:
     """Read a table; rows after the last known target hold known-future covariates only."""
     import pandas as pd
 
+    path, target, time, id = options.data, options.target, options.time, options.id
     frame = read_table(path)
-    named = [roles.target, *(n for n in (roles.time, roles.id) if n is not None), *roles.inputs]
+    named = [target, *(name for name in (time, id) if name is not None), *options.inputs]
     check_columns(frame, named, path)
-    if roles.time is None:
-        roles = roles._replace(time=_date_column(frame, without=named))
-        if roles.time is not None:
-            voice.note(f"time stamps are in {roles.time!r}")
-    if roles.time is not None:
-        frame = frame.assign(**{roles.time: _stamps(frame[roles.time], path)})
-    elif roles.id is not None:
+    if time is None:
+        time = _date_column(frame, without=named)
+        if time is not None:
+            voice.note(f"time stamps are in {time!r}")
+    if time is not None:
+        frame = frame.assign(**{time: _stamps(frame[time], path)})
+    elif id is not None:
         raise DataError(f"{path} has several series: name the column of time stamps, --time.")
-    target = numbers(frame, roles.target, path)
-    if not target.notna().any():
-        raise DataError(f"Column {roles.target!r} of {path} has no values.")
-    text = {name: frame[name].astype("category") for name in text_columns(frame[roles.inputs])}
-    frame = frame.assign(**{roles.target: target}, **text)
-    keys = [name for name in (roles.id, roles.time) if name is not None]
-    known = frame[_up_to_last_target(frame, roles)]
+    values = numbers(frame, target, path)
+    if not values.notna().any():
+        raise DataError(f"Column {target!r} of {path} has no values.")
+    text = {name: frame[name].astype("category") for name in text_columns(frame[options.inputs])}
+    frame = frame.assign(**{target: values}, **text)
+    keys = [name for name in (id, time) if name is not None]
+    known = frame[_up_to_last_target(frame, target, time, id)]
     if ahead := len(frame) - len(known):
-        voice.note(f"{ahead:,} rows after the last {roles.target!r} count as the time to come")
-    X = frame[[*keys, *roles.inputs]] if roles.inputs else None
-    return Series(pd.DataFrame(known[[*keys, roles.target]]), X, roles)
+        voice.note(f"{ahead:,} rows after the last {target!r} count as the time to come")
+    X = frame[[*keys, *options.inputs]] if options.inputs else None
+    return Series(pd.DataFrame(known[[*keys, target]]), X, time)
 
 
-def check_ahead(series: Series, horizon: int, path: Path) -> None:
+def check_ahead(series: Series, options: SeriesOptions) -> None:
     """Complain before the training if known-future covariates can't be there for all steps."""
-    roles, ahead = series.roles, len(series.X if series.X is not None else ()) - len(series.y)
-    needed = horizon * (series.y[roles.id].nunique() if roles.id is not None else 1)
+    ahead = len(series.X if series.X is not None else ()) - len(series.y)
+    needed = options.horizon * (series.y[options.id].nunique() if options.id is not None else 1)
     if ahead < needed:
         raise DataError(
-            f"The forecast needs {', '.join(roles.future)} at all of the next {horizon} time "
-            f"stamps, but {path} has {ahead} of {needed} rows after the last {roles.target!r}. "
-            f"Add them, with {roles.target!r} left empty."
+            f"The forecast needs {', '.join(options.future)} at all of the next {options.horizon} "
+            f"time stamps, but {options.data} has {ahead} of {needed} rows after the last "
+            f"{options.target!r}. Add them, with {options.target!r} left empty."
         )
 
 
-def make_forecaster(
-    roles: Roles,
-    *,
-    horizon: int,
-    window: int | None,
-    network: Network,
-    epochs: int | None,
-    seed: int,
-    voice: Voice,
-) -> Forecaster:
+def make_forecaster(series: Series, options: SeriesOptions, voice: Voice) -> Forecaster:
     """Return the forecaster that the options ask for."""
     from calibrant.estimators import MMDRegressor
+    from calibrant.estimators._quality import limited
     from calibrant.forecasting import Forecaster
 
+    horizon, window, epochs = options.horizon, options.window, options.epochs
     make: Any = MMDRegressor
-    estimator = make(network=network.value)
-    if epochs is not None:
-        estimator.at_most(epochs)
+    estimator = make(
+        network=options.network.value, **({} if epochs is None else limited("default", epochs))
+    )
     return Forecaster(
         estimator,
         window=max(5, horizon) if window is None else window,
         horizon=horizon,
-        past=roles.past,
-        future=roles.future,
-        static=roles.static,
-        id=roles.id,
-        time=roles.time,
-        random_state=seed,
+        past=options.past,
+        future=options.future,
+        static=options.static,
+        id=options.id,
+        time=series.time,
+        random_state=options.seed,
         verbose=voice.shows_progress,
     )
 
@@ -206,13 +120,13 @@ def write_figure(figure: Figure, path: Path) -> None:
         figure.savefig(folder / path.name, dpi=110)
 
 
-def _up_to_last_target(frame: pd.DataFrame, roles: Roles) -> Any:
+def _up_to_last_target(frame: pd.DataFrame, target: str, time: str | None, id: str | None) -> Any:
     """Rows up to the last known target of their series."""
     import numpy as np
 
-    order = frame[roles.time] if roles.time is not None else frame.index.to_series()
-    series = frame[roles.id] if roles.id is not None else np.zeros(len(frame))
-    last = order.where(frame[roles.target].notna()).groupby(series).transform("max")
+    order = frame[time] if time is not None else frame.index.to_series()
+    series = frame[id] if id is not None else np.zeros(len(frame))
+    last = order.where(frame[target].notna()).groupby(series).transform("max")
     return (order <= last).to_numpy()
 
 

@@ -11,28 +11,13 @@ import typer
 from calibrant.cli._grid import aligned
 from calibrant.cli._output import Voice, write_json, write_out
 from calibrant.cli._series import (
-    Coverage,
-    Data,
-    Epochs,
-    FigureFile,
-    Future,
-    Horizon,
-    Id,
-    Network,
-    NetworkName,
-    Past,
-    Roles,
-    Seed,
-    Static,
-    Target,
-    Time,
-    Window,
     check_figure,
     check_level,
     make_forecaster,
     read_series,
     write_figure,
 )
+from calibrant.cli._series_options import SeriesOptions, spelled_out
 from calibrant.cli._tables import check_output, write_table
 
 if TYPE_CHECKING:
@@ -49,9 +34,9 @@ class Policy(StrEnum):
     STATIC = "static"
 
 
+@spelled_out
 def backtest(
-    data: Data,
-    target: Target,
+    options: SeriesOptions,
     start: Annotated[
         str,
         typer.Option(
@@ -59,10 +44,6 @@ def backtest(
             metavar="TIME",
         ),
     ],
-    time: Time = None,
-    horizon: Horizon = 1,
-    window: Window = None,
-    coverage: Coverage = 0.9,
     policy: Annotated[
         Policy,
         typer.Option(
@@ -74,17 +55,9 @@ def backtest(
         int | None,
         typer.Option(min=1, help="Time stamps between two refits.", metavar="N"),
     ] = None,
-    id: Id = None,
-    past: Past = None,
-    future: Future = None,
-    static: Static = None,
-    network: NetworkName = Network.LSTM,
-    epochs: Epochs = None,
-    seed: Seed = 0,
     out: Annotated[
         Path | None, typer.Option(help="File for the forecasts, row by row.", metavar="FILE")
     ] = None,
-    figure: FigureFile = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
@@ -94,25 +67,16 @@ def backtest(
     Scores are printed by horizon and over time, ECPE beside what a perfect forecaster would show
     by chance.
     """
-    check_level(coverage)
+    coverage = check_level(options.coverage)
     if out is not None:
         check_output(out, force=force)
-    if figure is not None:
-        check_figure(figure, force=force)
+    if options.figure is not None:
+        check_figure(options.figure, force=force)
     from calibrant.forecasting import backtest as run
 
     voice = Voice(quiet=quiet)
-    roles = Roles(target, time, id, past or [], future or [], static or [])
-    series = read_series(data, roles, voice)
-    model = make_forecaster(
-        series.roles,
-        horizon=horizon,
-        window=window,
-        network=network,
-        epochs=epochs,
-        seed=seed,
-        voice=voice,
-    )
+    series = read_series(options, voice)
+    model = make_forecaster(series, options, voice)
     model.verbose = False
     with voice.hears_warnings():
         result = run(
@@ -124,8 +88,8 @@ def backtest(
             every=every,
             verbose=voice.shows_progress,
         )
-    if figure is not None:
-        write_figure(_figure(result, target, coverage), figure)
+    if options.figure is not None:
+        write_figure(_figure(result, options.target, coverage), options.figure)
     if out is not None:
         write_table(result.frame(coverage=coverage), out)
     blocks = min(10, len(result.y_true))

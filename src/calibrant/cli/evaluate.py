@@ -118,10 +118,9 @@ def _named(paths: list[Path]) -> dict[str, Path]:
 def _forecasts(
     paths: dict[str, Path], data: Path, target: str | None, groups: str | None, voice: Voice
 ) -> dict[str, Forecast]:
-    from calibrant.cli._models import innermost
-    from calibrant.estimators import load_model
+    from calibrant.cli._models import innermost, load_rows_model
 
-    models = {name: load_model(path) for name, path in paths.items()}
+    models = {name: load_rows_model(path) for name, path in paths.items()}
     model, path = next(zip(models.values(), paths.values(), strict=True))
     column = target or innermost(model).target_name_
     if column is None:

@@ -187,13 +187,14 @@ def _make_model(
     **parameters: Any,
 ) -> NetworkRegressor:
     from calibrant import estimators
+    from calibrant.estimators._quality import limited
 
+    if method is Method.MMDRegressor:
+        parameters["quality"] = quality
+        parameters |= {} if epochs is None else limited(quality, epochs)
+    elif epochs is not None:
+        parameters["epochs"] = epochs
     model: NetworkRegressor = getattr(estimators, method.name)(**parameters)
-    if isinstance(model, estimators.MMDRegressor):
-        model.quality = quality
-        return model if epochs is None else model.at_most(epochs)
-    if epochs is not None:
-        model.epochs = epochs
     return model
 
 

@@ -9,22 +9,6 @@ import typer
 
 from calibrant.cli._output import Voice, write_csv, write_json
 from calibrant.cli._series import (
-    Coverage,
-    Data,
-    Epochs,
-    FigureFile,
-    Future,
-    Horizon,
-    Id,
-    Network,
-    NetworkName,
-    Past,
-    Roles,
-    Seed,
-    Static,
-    Target,
-    Time,
-    Window,
     check_ahead,
     check_figure,
     check_level,
@@ -32,6 +16,7 @@ from calibrant.cli._series import (
     read_series,
     write_figure,
 )
+from calibrant.cli._series_options import SeriesOptions, spelled_out
 from calibrant.cli._tables import check_output, write_table
 
 if TYPE_CHECKING:
@@ -41,20 +26,9 @@ if TYPE_CHECKING:
     from calibrant.forecasting import Forecaster
 
 
+@spelled_out
 def forecast(
-    data: Data,
-    target: Target,
-    time: Time = None,
-    horizon: Horizon = 1,
-    window: Window = None,
-    coverage: Coverage = 0.9,
-    id: Id = None,
-    past: Past = None,
-    future: Future = None,
-    static: Static = None,
-    network: NetworkName = Network.LSTM,
-    epochs: Epochs = None,
-    seed: Seed = 0,
+    options: SeriesOptions,
     out: Annotated[
         Path | None,
         typer.Option(help="File to write; without it CSV is printed.", metavar="FILE"),
@@ -62,7 +36,6 @@ def forecast(
     save: Annotated[
         Path | None, typer.Option(help="Folder to save the model in.", metavar="FOLDER")
     ] = None,
-    figure: FigureFile = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON record a row.")] = False,
@@ -73,39 +46,31 @@ def forecast(
     they hold the values of --future covariates. The columns are time, mean, stddev, lower_90 and
     upper_90 for --coverage 0.9.
     """
-    check_level(coverage)
+    check_level(options.coverage)
     if out is not None:
         check_output(out, force=force)
-    if figure is not None:
-        check_figure(figure, force=force)
+    if options.figure is not None:
+        check_figure(options.figure, force=force)
     if save is not None:
         from calibrant.persistence import check_free
 
         check_free(save, overwrite=force)
     voice = Voice(quiet=quiet)
-    roles = Roles(target, time, id, past or [], future or [], static or [])
-    series = read_series(data, roles, voice)
-    if future:
-        check_ahead(series, horizon, data)
-    model = make_forecaster(
-        series.roles,
-        horizon=horizon,
-        window=window,
-        network=network,
-        epochs=epochs,
-        seed=seed,
-        voice=voice,
-    )
+    series = read_series(options, voice)
+    if options.future:
+        check_ahead(series, options)
+    model = make_forecaster(series, options, voice)
     with voice.hears_warnings():
         model.fit(series.y, series.X)
-        table = _table(model, series.X, coverage)
+        table = _table(model, series.X, options.coverage)
     if save is not None:
         model.save(save, overwrite=force)
-    if figure is not None:
-        write_figure(_figure(model, series.X, target, coverage), figure)
+    if options.figure is not None:
+        drawn = _figure(model, series.X, options.target, options.coverage)
+        write_figure(drawn, options.figure)
     if out is not None:
         write_table(table, out)
-        voice.say(f"The next {horizon} steps of {target!r} are in {out}.")
+        voice.say(f"The next {options.horizon} steps of {options.target!r} are in {out}.")
     if as_json:
         write_json(table.astype({"time": str}).to_dict("records"))
     elif out is None:

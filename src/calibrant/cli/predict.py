@@ -46,10 +46,9 @@ def predict(
     quantiles = _levels(quantile or [], "--quantile")
     if out is not None:
         check_output(out, force=force)
-    from calibrant.cli._models import categorical_columns, model_inputs
-    from calibrant.estimators import load_model
+    from calibrant.cli._models import categorical_columns, load_rows_model, model_inputs
 
-    fitted = load_model(model)
+    fitted = load_rows_model(model)
     frame = read_table(data, text=categorical_columns(fitted))
     with Voice(quiet=quiet).hears_warnings():
         table = predictions(fitted, model_inputs(fitted, frame, data), shares, quantiles)

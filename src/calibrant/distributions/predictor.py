@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from typing import Any
 
@@ -44,3 +45,37 @@ class DistributionPredictor:
     def predict_quantiles(self, X: Any, alpha: ArrayLike = (0.1, 0.5, 0.9)) -> Array:
         """Quantiles at any levels, (n, L), or (n,) for one level."""
         return self.predict_dist(X).ppf(alpha)
+
+    def report(
+        self,
+        X: Any,
+        y: ArrayLike,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        overwrite: bool = False,
+        **options: Any,
+    ) -> Any:
+        """Judge the fitted model on new rows and show the evidence on one interactive page.
+
+        Parameters
+        ----------
+        X : array, frame or tensor of shape (n, d)
+        y : array of shape (n,)
+        path : path, optional
+            HTML file to write as well.
+        overwrite : bool
+            Replace a file that is already there.
+        **options
+            Of `calibrant.report.build_report`: groups, coverage, title, target.
+
+        Returns
+        -------
+        calibrant.report.Report
+            With ``html`` and ``save(path)``; a notebook shows the page itself.
+        """
+        # The one import that looks upwards: a convenience, so it stays inside its function.
+        from calibrant.report import build_report, write_report
+
+        if path is None:
+            return build_report(self, X, y, **options)
+        return write_report(path, self, X, y, overwrite=overwrite, **options)

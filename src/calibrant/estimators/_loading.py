@@ -1,20 +1,17 @@
-"""Load a model folder of any method."""
+"""Load a model folder of any kind."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from torch import nn
 
-from calibrant.estimators._base import NetworkRegressor
 from calibrant.persistence import load_any
-from calibrant.recalibration import Recalibrator
 
 
-def load_model(
-    path: str | os.PathLike[str], *, network: nn.Module | None = None
-) -> NetworkRegressor | Recalibrator:
-    """Load whatever a model folder holds: any method, or a recalibrator and what it wraps.
+def load_model(path: str | os.PathLike[str], *, network: nn.Module | None = None) -> Any:
+    """Load whatever a model folder holds.
 
     Parameters
     ----------
@@ -22,6 +19,9 @@ def load_model(
         Folder that ``save`` wrote.
     network : nn.Module, optional
         The user's own module, where the model was fitted with one.
+
+    Returns
+    -------
+    estimator of any method, recalibrator with what it wraps, or Forecaster
     """
-    model: NetworkRegressor | Recalibrator = load_any(path, network=network)
-    return model
+    return load_any(path, network=network)

@@ -37,3 +37,8 @@ PRESETS: dict[Quality, dict[str, Any]] = {
     "default": _ONE_GAUSSIAN,
     "best": _MIXTURES,
 }
+
+
+def limited(quality: Quality, epochs: int) -> dict[str, int]:
+    """Passes over the rows in both stages of a quality, at most `epochs` in each."""
+    return {name: min(epochs, PRESETS[quality][name]) for name in ("epochs", "matching_epochs")}

@@ -266,12 +266,6 @@ class MMDRegressor(HeteroscedasticRegressor):
             return 0.1 * torch.tensor(medians, dtype=torch.float64, device=some[0].device)
         return self.condition_bandwidth
 
-    def at_most(self, epochs: int) -> Self:
-        """Limit the passes over the rows in both stages, and return self."""
-        for name in ("epochs", "matching_epochs"):
-            setattr(self, name, min(epochs, self._setting(name)))
-        return self
-
     def _setting(self, name: str) -> Any:
         value = super()._setting(name)
         return PRESETS[self.quality].get(name) if value is None else value

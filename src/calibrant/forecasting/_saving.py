@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from torch import nn
 
-from calibrant.errors import ModelFileError, ParameterError
+from calibrant.errors import CalibrantError, ModelFileError, ParameterError
 from calibrant.estimators import NetworkRegressor, load_model
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._clock import Clock
@@ -20,7 +21,7 @@ from calibrant.forecasting._design import Design
 from calibrant.forecasting._report import SeriesReport
 from calibrant.forecasting._step import StepModel
 from calibrant.forecasting._table import SeriesTable
-from calibrant.persistence import read_model, write_model
+from calibrant.persistence import check_class, write_model
 from calibrant.recalibration import AdaptiveRecalibrator
 
 if TYPE_CHECKING:
@@ -68,24 +69,30 @@ def save_forecaster(model: Forecaster, path: str | os.PathLike[str], *, overwrit
     write_model(path, manifest, tensors, parts=parts, overwrite=overwrite)
 
 
-def load_forecaster(cls: type[Model], path: str | os.PathLike[str]) -> Model:
-    """Read a folder and rebuild the forecaster."""
-    manifest, tensors = read_model(path)
-    if manifest.get("class") != "Forecaster":
-        raise ModelFileError(
-            f"{path} holds a {manifest.get('class')}, not a Forecaster. Load it with "
-            "calibrant.load_model."
-        )
+def restore_forecaster(
+    cls: type[Model],
+    path: Path,
+    manifest: dict[str, Any],
+    tensors: dict[str, NDArray[Any]],
+    *,
+    network: nn.Module | None,
+) -> Model:
+    """Rebuild the forecaster from the content of its folder."""
+    check_class(path, manifest, cls)
     try:
-        return _restored(cls, manifest, tensors, Path(path))
+        return _restored(cls, manifest, tensors, path, network)
     except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, ModelFileError):
+        if isinstance(error, CalibrantError):
             raise
         raise ModelFileError(f"{path} does not describe a whole Forecaster: {error}") from error
 
 
 def _restored(
-    cls: type[Model], manifest: dict[str, Any], tensors: dict[str, NDArray[Any]], path: Path
+    cls: type[Model],
+    manifest: dict[str, Any],
+    tensors: dict[str, NDArray[Any]],
+    path: Path,
+    network: nn.Module | None,
 ) -> Model:
     parameters = manifest["parameters"]
     model = cls(**parameters)
@@ -108,7 +115,7 @@ def _restored(
         StepModel(
             step,
             model.design_,
-            load_model(path / f"step_{step}"),
+            load_model(path / f"step_{step}", network=network),
             _recalibrator(tensors, step),
         )
         for step in range(1, model.horizon + 1)

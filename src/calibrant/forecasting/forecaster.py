@@ -5,11 +5,14 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
+from torch import nn
 
 from calibrant.errors import DataError, ParameterError
 from calibrant.estimators import MMDRegressor
@@ -23,6 +26,7 @@ from calibrant.forecasting._report import Repair, SeriesReport
 from calibrant.forecasting._rows import Rows, read_rows
 from calibrant.forecasting._step import StepModel, Stream, common_pits
 from calibrant.forecasting._table import SeriesTable
+from calibrant.persistence import read_model
 from calibrant.recalibration import AdaptiveRecalibrator
 
 
@@ -260,11 +264,26 @@ class Forecaster(ForecastPredictor, BaseEstimator):
         save_forecaster(self, path, overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load a model that `save` wrote; it predicts and updates as the saved one would."""
-        from calibrant.forecasting._saving import load_forecaster
+    def load(cls, path: str | os.PathLike[str], *, network: nn.Module | None = None) -> Self:
+        """Load a model that `save` wrote; it predicts and updates as the saved one would.
 
-        return load_forecaster(cls, path)
+        Estimators that were fitted with a module of the user's own need an instance of it as
+        `network`: weights are stored, classes are not.
+        """
+        return cls._from_folder(Path(path), *read_model(path), network=network)
+
+    @classmethod
+    def _from_folder(
+        cls,
+        path: Path,
+        manifest: dict[str, Any],
+        tensors: dict[str, NDArray[Any]],
+        *,
+        network: nn.Module | None = None,
+    ) -> Self:
+        from calibrant.forecasting._saving import restore_forecaster
+
+        return restore_forecaster(cls, path, manifest, tensors, network=network)
 
     # ---- checks -----------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from calibrant.metrics._inputs import Array, check_dist
 from calibrant.metrics.calibration import covered_counts
 
 Settings = dict[str, str]
+Forecast = tuple[Distribution, Settings, str | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,15 +59,18 @@ def judge(name: str, dist: Distribution, y: Array, level: float, settings: Setti
     )
 
 
-def name_forecasts(models: Any, X: Any) -> dict[str, tuple[Distribution, Settings]]:
-    """Distribution and settings of every model, by name."""
+def name_forecasts(models: Any, X: Any) -> dict[str, Forecast]:
+    """Distribution, settings and target of every model, by name."""
     if not isinstance(models, Mapping):
         shown = "forecast" if isinstance(models, Distribution) else type(models).__name__
         models = {shown: models}
     if not models:
         raise ParameterError("A report needs at least one model or distribution, got none.")
-    found = {str(name): (_predict(model, X), _settings(model)) for name, model in models.items()}
-    sizes = {name: len(dist) for name, (dist, _) in found.items()}
+    found = {
+        str(name): (_predict(model, X), _settings(model), _target(model))
+        for name, model in models.items()
+    }
+    sizes = {name: len(dist) for name, (dist, _, _) in found.items()}
     if len(set(sizes.values())) > 1:
         raise DataError(f"Models are compared on the same rows, got different numbers: {sizes}.")
     return found
@@ -97,6 +101,13 @@ def _settings(model: Any) -> Settings:
     if base is not None:
         shown |= {f"model: {key}": value for key, value in _settings(base).items()}
     return shown
+
+
+def _target(model: Any) -> str | None:
+    """Name of the target that a model, or what a recalibrator wraps, was fitted to."""
+    name: str | None = getattr(model, "target_name_", None)
+    base = getattr(model, "model_", None)
+    return name or (None if base is None else _target(base))
 
 
 def _short(value: Any) -> str:

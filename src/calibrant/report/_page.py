@@ -19,6 +19,7 @@ from calibrant.report._chart import BAND_CONFIDENCE, Chart
 from calibrant.report._facts import data_facts, surprises, version_facts
 from calibrant.report._forecasts import Judged
 from calibrant.report._moving_charts import interval_chart, width_chart
+from calibrant.report._plotly import plotly_script
 from calibrant.report._slices import Slicing, cut, table_columns, worst
 from calibrant.report._words import Units, level_text, percent
 
@@ -195,11 +196,9 @@ def _environment() -> Environment:
 @lru_cache(maxsize=1)
 def _scripts() -> dict[str, str]:
     """The scripts, the style and the hashes by which the browser knows them from any other."""
-    from plotly.offline import get_plotlyjs
-
     loader, environment = PackageLoader("calibrant.report"), _environment()
     own, style = (loader.get_source(environment, name)[0] for name in ("report.js", "report.css"))
-    plotly = get_plotlyjs()
+    plotly = plotly_script()
     hashes = " ".join(f"'sha256-{_digest(text)}'" for text in (plotly, own))
     return {"plotly": plotly, "own": own, "style": style, "hashes": hashes}
 

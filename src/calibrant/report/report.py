@@ -79,7 +79,8 @@ def build_report(
         Level that the verdict and the slices speak of, and where the slider starts.
     title : str, optional
     target : str, optional
-        Name of the target, with its unit; the name of y if it has one.
+        Name of the target, with its unit; by default the name of y, or what a model was
+        fitted to.
 
     Returns
     -------
@@ -100,8 +101,10 @@ def build_report(
     forecasts = name_forecasts(models, X)
     observed = check_target(next(iter(forecasts.values()))[0], y)
     judged = [
-        judge(name, dist, observed, level, settings) for name, (dist, settings) in forecasts.items()
+        judge(name, dist, observed, level, settings)
+        for name, (dist, settings, _) in forecasts.items()
     ]
+    known = next((name for _, _, name in forecasts.values() if name), None)
     return Report(
         render(
             judged,
@@ -110,7 +113,7 @@ def build_report(
             groups=groups,
             level=level,
             title=title or "Calibration report",
-            target=target or _name_of(y) or "target",
+            target=target or _name_of(y) or known or "target",
         )
     )
 

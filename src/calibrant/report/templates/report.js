@@ -55,11 +55,12 @@
       near.add(entry.target.id);
       return draw(entry.target.id);
     });
-    Promise.all(drawn).then(() => {
+    // Two frames on, what was drawn is on the screen.
+    Promise.all(drawn).then(() => requestAnimationFrame(() => requestAnimationFrame(() => {
       if (root.dataset.drawn) return;
       performance.mark("drawn");
       root.dataset.drawn = "true";
-    });
+    })));
   }, { rootMargin: "200px" });
 
   // ---- the slider: every number below was computed beforehand, over all rows ----
@@ -164,5 +165,9 @@
   applyTheme(system.matches);
   slider.value = page.start; // some browsers restore an older position
   at(page.start);
-  Object.keys(page.charts).forEach((id) => observer.observe(document.getElementById(id)));
+  performance.mark("usable");
+  // The end of the document brings plotly.
+  addEventListener("DOMContentLoaded", () => {
+    Object.keys(page.charts).forEach((id) => observer.observe(document.getElementById(id)));
+  });
 })();
