@@ -86,6 +86,36 @@ def test_methods_that_are_not_installed(run, monkeypatch: pytest.MonkeyPatch) ->
     assert "Not installed: ngboost. They are in the extras gp and rivals" in done.stderr
 
 
+def test_results_travel_in_one_file(run, results: Path, tmp_path: Path) -> None:
+    file, there = tmp_path / "all.parquet", tmp_path / "there"
+    done = run("bench", "pack", results, "--out", file)
+    assert done.exit_code == 0, done.stderr
+    assert "6 results are in" in done.stderr
+    assert run("bench", "show", file).stdout == run("bench", "show", results).stdout
+    fill(there, "ell", [0.03])
+    assert "6 of 6 results were new" in run("bench", "unpack", file, "--out", there).stderr
+    assert "0 of 6 results were new" in run("bench", "unpack", file, "--out", there).stderr
+    assert len(Store(there).cells()) == 7
+    done = run("bench", "pack", there, file, "--out", file, "--protocols", "honest")
+    assert "0 results are in" in done.stderr
+
+
+@needs_data
+def test_a_run_in_pieces_says_what_it_spent_and_what_is_left(run, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    options = [*QUICK, "--methods", "hnn,ell", "--engine", "here", "--data", DATA, "--out", out]
+    done = run(*options, "--minutes", "0")
+    assert done.exit_code == 0, done.stderr
+    assert "2 cells were not started: the same command goes on with them." in done.stderr
+    assert not Store(out).cells()
+    done = run(*options, "--together")
+    lines = [line.split() for line in done.stderr.splitlines()]
+    spent = {tuple(line[:-2]): float(line[-1]) for line in lines if line[:1] in (["wine"], ["all"])}
+    assert list(spent) == [("wine", "ell"), ("wine", "hnn"), ("all",)]
+    assert spent["all",] == pytest.approx(spent["wine", "hnn"] + spent["wine", "ell"], abs=0.11)
+    assert "were not started" not in done.stderr
+
+
 @needs_data
 def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
     out = tmp_path / "results"
@@ -109,7 +139,7 @@ def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
         (["show", ".", "--metrics", "accuracy"], "Unknown metrics: accuracy. Choose from ecpe"),
         (["paper", "--only", "wines"], "Unknown task 'wines'"),
         (["paper", "--methods", "hnn,x"], "Unknown method 'x'"),
-        (["paper", "--protocol", "fair"], "protocol must be one of published, honest"),
+        (["paper", "--protocol", "fair"], "protocol must be one of published, shuffled, small"),
         (["paper", "--study", "width"], "--study must be tables or depth"),
         (["paper", "--preset", "slow"], "--preset must be full or quick"),
         (["paper", "--engine", "dask"], "engine must be one of here, processes, ray"),

@@ -132,17 +132,18 @@ def test_the_table_travels_to_other_processes() -> None:
     table = own_table.own_table(*data(), folds=2)
     (cell, _) = table.cells(["hnn"])
     arrived = pickle.loads(pickle.dumps(table))
-    assert arrived.run(cell, "cpu")["scores"] == table.run(cell, "cpu")["scores"]
+    here, there = (one.run([cell], "cpu")[0] for one in (table, arrived))
+    assert here["scores"] == there["scores"]
 
 
 @pytest.mark.usefixtures("quick")
 def test_a_method_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     run = own_table.OwnTable.run
 
-    def fail(self: own_table.OwnTable, cell: Any, device: str) -> Any:
-        if cell.method == "mmd":
+    def fail(self: own_table.OwnTable, cells: Any, device: str) -> Any:
+        if cells[0].method == "mmd":
             raise DataError("too few rows.")
-        return run(self, cell, device)
+        return run(self, cells, device)
 
     monkeypatch.setattr(own_table.OwnTable, "run", fail)
     board = compare(*data(), methods=["hnn", "mmd"], folds=2, device="cpu")
@@ -156,10 +157,11 @@ def test_a_method_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_scores_that_are_not_finite(monkeypatch: pytest.MonkeyPatch) -> None:
     run = own_table.OwnTable.run
 
-    def spoil(self: own_table.OwnTable, cell: Any, device: str) -> Any:
-        record = run(self, cell, device)
-        record["scores"]["crps"] = None if cell.method == "mmd" else 1.0
-        return record
+    def spoil(self: own_table.OwnTable, cells: Any, device: str) -> Any:
+        records = run(self, cells, device)
+        for cell, record in zip(cells, records, strict=True):
+            record["scores"]["crps"] = None if cell.method == "mmd" else 1.0
+        return records
 
     monkeypatch.setattr(own_table.OwnTable, "run", spoil)
     board = compare(*data(), methods=["hnn", "mmd"], folds=2, device="cpu")

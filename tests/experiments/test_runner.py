@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from calibrant.errors import ParameterError
 from calibrant.experiments import (
+    ABLATION,
     DEPTH_STUDY,
     METHODS,
     TASKS,
@@ -31,6 +34,8 @@ def test_plan() -> None:
     assert len(cells) == len(set(cells)) == 9 * len(METHODS) * 5
     assert cells[0] == Cell("published", "power_plant", "mcd", 0)
     assert plan(["wine"], ["hnn"], 1, "honest", quick=True)[0].protocol == "honest-quick"
+    later = plan(["wine"], ["hnn"], 2, "shuffled", first_trial=100)
+    assert [cell.trial for cell in later] == [100, 101]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +44,7 @@ def test_plan() -> None:
         ((["wines"], ["hnn"], 1, "honest"), "Unknown task 'wines'"),
         ((["wine"], ["nhn"], 1, "honest"), "Unknown method 'nhn'. The known ones are: mcd, hnn"),
         ((["wine"], ["hnn"], 0, "honest"), "trials must be at least 1"),
-        ((["wine"], ["hnn"], 1, "fair"), "protocol must be one of published, honest"),
+        ((["wine"], ["hnn"], 1, "fair"), "protocol must be one of published, shuffled, small"),
     ],
 )
 def test_bad_plans(arguments: tuple[object, ...], message: str) -> None:
@@ -53,7 +58,7 @@ def test_settings_of_the_paper(key: str) -> None:
     series = build(key, "published", series=True)
     assert table.network == "mlp"
     assert series.network == ("mlp" if key == "dgp" else "lstm")
-    if key not in ("dgp", "mmd", "mmd-best"):
+    if METHODS[key].published or key == "mmd-as-published":
         assert (table.lr, table.weight_decay, table.scaling) == (1e-4, 1e-3, "minmax")
     assert build(key, "honest", series=False, quick=True).epochs == 2
 
@@ -70,9 +75,50 @@ def test_library_defaults_are_the_honest_settings() -> None:
 def test_settings_are_those_that_none_stands_for() -> None:
     default, best = (settings_of(build(k, "honest", series=False)) for k in ("mmd", "mmd-best"))
     assert (default["members"], default["cross_fit"]) == (1, 0)
+    fast = settings_of(build("mmd-fast", "honest", series=False))
+    assert fast["matching_epochs"] < default["matching_epochs"]
     assert (best["members"], best["cross_fit"], best["quality"]) == (4, 0, "best")
     series = settings_of(build("mmd", "honest", series=True))
     assert (default["dropout"], series["dropout"]) == (0.0, 0.1)
+
+
+def test_stage_1_is_the_method_without_its_second_stage() -> None:
+    for key in ("mmd-fast", "mmd", "mmd-best"):
+        both = settings_of(build(key, "shuffled", series=True))
+        first = settings_of(build(f"{key}-stage1", "shuffled", series=True))
+        changed = {name for name in both if both[name] != first[name]}
+        assert changed <= {"epochs", "matching_epochs", "matching_lr"}
+        assert first["matching_lr"] < 1e-20
+
+
+def test_stage_1_leaves_the_weights_where_the_likelihood_left_them() -> None:
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    quick = {"epochs": 3, "random_state": 0, "device": "cpu"}
+    first = build("mmd-stage1", "shuffled", series=False).set_params(**quick, recalibrate=False)
+    alone = build("hnn", "shuffled", series=False).set_params(**quick)
+    both, one = (model.fit(x, x[:, 0]).predict_dist(x) for model in (first, alone))
+    np.testing.assert_array_equal(both.mean, one.mean)
+    np.testing.assert_array_equal(both.stddev, one.stddev)
+
+
+def test_an_ablation_changes_what_it_says() -> None:
+    best = settings_of(build("mmd-best", "shuffled", series=False))
+    changed = {
+        key: {name for name in best if best[name] != settings[name]}
+        for key in ABLATION
+        for settings in [settings_of(build(key, "shuffled", series=False))]
+    }
+    assert changed == {
+        "mmd-best": set(),
+        "best-gaussian-head": {"head"},
+        "best-no-periodic": {"periodic"},
+        "best-no-kernel-score": {"epochs", "matching_epochs", "matching_lr"},
+        "best-matching": {"match"},
+        "best-no-averaging": {"average"},
+        "best-one-member": {"members"},
+        "best-cross-fit": {"members", "cross_fit"},
+        "best-no-map": {"recalibrate"},
+    }
 
 
 def test_depth_study() -> None:
@@ -90,7 +136,7 @@ def test_every_method_runs(protocol: str, dataset: str, method: str, tmp_path: P
     if absent := lacking(method):
         pytest.skip(f"not installed: {', '.join(absent)}")
     cell = Cell(f"{protocol}-quick", dataset, method, 0)
-    record = PAPER.run(cell, "cpu")
+    (record,) = PAPER.run([cell], "cpu")
     Store(tmp_path).write(cell, record)  # plain JSON values
     assert record["rows"]["train"] + record["rows"]["test"] == (200 if dataset == "wine" else 195)
     assert record["settings"] == PAPER.settings(cell)
@@ -101,6 +147,9 @@ def test_every_method_runs(protocol: str, dataset: str, method: str, tmp_path: P
         0.316 / math.sqrt(record["rows"]["test"]), rel=0.05
     )
     assert record["limit"]["ecpe"] > record["floor"]["ecpe"]
+    for found in record["deciles"].values():  # ten bins of a tenth of the rows
+        assert record["floor"]["ecpe"] < found["floor"] < 4 * record["floor"]["ecpe"]
+        assert found["ecpe"] > 0
     drawn = record["intervals"]
     assert drawn["position"] == sorted(drawn["position"])
     assert {len(values) for values in drawn.values()} == {min(150, record["rows"]["test"])}
@@ -118,9 +167,89 @@ def test_same_seed_same_scores(method: str) -> None:
     if absent := lacking(method):
         pytest.skip(f"not installed: {', '.join(absent)}")
     cell = Cell("honest-quick", "wine", method, 1)
-    one, two = (PAPER.run(cell, "cpu") for _ in range(2))
+    one, two = (PAPER.run([cell], "cpu")[0] for _ in range(2))
     assert one["scores"] == two["scores"]
-    assert one["scores"] != PAPER.run(Cell("honest-quick", "wine", method, 2))["scores"]
+    (other,) = PAPER.run([Cell("honest-quick", "wine", method, 2)], "cpu")
+    assert one["scores"] != other["scores"]
+
+
+TOGETHER = [key for key in NETWORKS if METHODS[key].batched]
+
+
+@pytest.mark.usefixtures("stand_ins")
+@pytest.mark.parametrize("method", TOGETHER)
+@pytest.mark.parametrize("dataset", ["wine", "pm25"])
+def test_trials_run_together_as_they_run_alone(dataset: str, method: str) -> None:
+    """Same splits, same seeds: a batch changes the time it takes and the last digits only."""
+    cells = [Cell("honest-quick", dataset, method, trial) for trial in range(2)]
+    both = PAPER.run(cells, "cpu")
+    for cell, record in zip(cells, both, strict=True):
+        (alone,) = PAPER.run([cell], "cpu")
+        assert (alone["together"], record["together"]) == (1, 2)
+        for same in ("settings", "seed", "rows", "limit"):
+            assert record[same] == alone[same]
+        assert record["scores"] == pytest.approx(alone["scores"], rel=1e-2, abs=1e-2)
+        assert bool(record["intervals"]) == (cell.trial == 0)
+    assert both[0]["seconds"]["fit"] == both[1]["seconds"]["fit"]
+    assert both[0]["scores"] != both[1]["scores"]
+
+
+def test_what_is_batched() -> None:
+    assert set(METHODS) - set(TOGETHER) == {"dgp"} | {
+        key for key in METHODS if METHODS[key].role == "rival"
+    }
+
+
+class Spy:
+    """An experiment that notes which cells it is asked for at once."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+
+    def settings(self, cell: Cell) -> dict[str, object]:
+        return {}
+
+    def run(self, cells: Sequence[Cell], device: str) -> list[dict[str, object]]:
+        self.asked.append(tuple(f"{cell.method}/{cell.trial}" for cell in cells))
+        return [{"settings": {}, "seconds": {"fit": 1.5}} for _ in cells]
+
+
+def spied(tmp_path: Path, methods: list[str], **options: object) -> list[tuple[str, ...]]:
+    spy, cells = Spy(), plan(["wine"], methods, 3, "honest")
+    run_cells(cells, Store(tmp_path), spy, engine="here", **options)
+    return spy.asked
+
+
+def test_trials_of_a_method_are_one_batch_if_asked(tmp_path: Path) -> None:
+    methods = ["hnn", "dgp", "mmd"]
+    with Store(tmp_path).claim(Cell("honest", "wine", "mmd", 1)):  # somebody else has this one
+        asked = spied(tmp_path, methods, device="cpu", together=True)
+    assert asked == [
+        ("hnn/0", "hnn/1", "hnn/2"),
+        ("dgp/0",),
+        ("mmd/0", "mmd/2"),
+        ("dgp/1",),
+        ("dgp/2",),
+    ]
+    assert spied(tmp_path, methods, device="cpu", together=True) == [("mmd/1",)]
+
+
+def test_a_gpu_decides_for_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(spied(tmp_path / "cpu", ["hnn"], device="cpu")) == 3
+    monkeypatch.setattr("calibrant.training.resolve_device", lambda name: torch.device("cuda"))
+    assert spied(tmp_path / "gpu", ["hnn"], device="auto") == [("hnn/0", "hnn/1", "hnn/2")]
+    assert len(spied(tmp_path / "apart", ["hnn"], device="auto", together=False)) == 3
+
+
+def test_nothing_is_started_after_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 30.0, 59.0, 61.0])  # the call, then before each of three batches
+    monkeypatch.setattr(runner.time, "monotonic", lambda: next(clock))
+    options = {"device": "cpu", "together": True, "minutes": 1.0}
+    assert spied(tmp_path, ["mcd", "hnn", "ell"], **options) == [
+        ("mcd/0", "mcd/1", "mcd/2"),
+        ("hnn/0", "hnn/1", "hnn/2"),
+    ]
+    assert len(Store(tmp_path).cells()) == 6
 
 
 def run_here(cells: list[Cell], folder: Path) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from calibrant.errors import DataError, MissingFileError, ParameterError
+from calibrant.experiments.flat import export
 from calibrant.experiments.store import Cell, Store
 
 CELL = Cell("honest", "wine", "hnn", 0)
@@ -132,7 +133,7 @@ def test_export(tmp_path: Path, suffix: str) -> None:
     store.write(CELL, RECORD)
     store.write(Cell("honest", "wine", "mmd", 0), RECORD)
     target = tmp_path / f"all{suffix}"
-    store.export(target)
+    export(store.records(), target)
     frame = pd.read_csv(target) if suffix == ".csv" else pd.read_parquet(target)
     assert list(frame["method"]) == ["hnn", "mmd"]
     assert list(frame["scores.ecpe"]) == [0.02, 0.02]
@@ -142,4 +143,4 @@ def test_export(tmp_path: Path, suffix: str) -> None:
 
 def test_export_needs_a_known_suffix(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"must end in .csv or .parquet"):
-        Store(tmp_path).export(tmp_path / "all.xlsx")
+        export([], tmp_path / "all.xlsx")

@@ -80,7 +80,7 @@ class TestWithStandIns:
         groups = split.hold_out["groups"]
         assert len(np.unique(groups)) == len(train)
 
-    @pytest.mark.parametrize("protocol", ["published", "honest"])
+    @pytest.mark.parametrize("protocol", ["published", "shuffled", "honest"])
     def test_a_window_ends_just_before_its_target(self, protocol: str) -> None:
         split = make_split(TASKS["pm25"], protocol, 0)
         for X, y in ((split.X_train, split.y_train), (split.X_test, split.y_test)):
@@ -93,6 +93,23 @@ class TestWithStandIns:
         np.testing.assert_array_equal(one.y_test, two.y_test)
         order = np.random.RandomState(2).permutation(195)
         np.testing.assert_array_equal(one.y_train, 5 + order[:136])
+
+    def test_shuffled_differs_from_published_in_the_split_of_series(self) -> None:
+        for name in ("wine", "pm25"):
+            one, two = (make_split(TASKS[name], "shuffled", trial) for trial in (0, 1))
+            assert sorted(one.y_test) != sorted(two.y_test)
+            assert one.hold_out == {}
+        order = np.random.default_rng(1).permutation(195)
+        np.testing.assert_array_equal(two.y_train, 5 + order[:136])
+        table, published = (make_split(TASKS["wine"], p, 3) for p in ("shuffled", "published"))
+        np.testing.assert_array_equal(table.y_test, published.y_test)
+
+    @pytest.mark.parametrize("name", ["wine", "pm25"])
+    def test_small_is_the_start_of_shuffled(self, name: str) -> None:
+        small, whole = (make_split(TASKS[name], p, 1) for p in ("small-50", "shuffled"))
+        np.testing.assert_array_equal(small.y_train, whole.y_train[:50])
+        np.testing.assert_array_equal(np.asarray(small.X_train), np.asarray(whole.X_train)[:50])
+        np.testing.assert_array_equal(small.y_test, whole.y_test)
 
     def test_honest_series_predicts_the_future(self) -> None:
         split = make_split(TASKS["pm25"], "honest", 0)
@@ -112,5 +129,5 @@ class TestWithStandIns:
         assert len(table.y_train) + len(table.y_test) == 50
 
     def test_unknown_protocol(self) -> None:
-        with pytest.raises(ParameterError, match="published, honest; got 'fair'"):
+        with pytest.raises(ParameterError, match="small-50, honest; got 'fair'"):
             make_split(TASKS["wine"], "fair", 0)

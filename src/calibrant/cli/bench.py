@@ -9,6 +9,7 @@ import typer
 
 from calibrant.cli._cells import names, resumable, watched
 from calibrant.cli._output import Voice
+from calibrant.cli.bench_files import pack, unpack
 from calibrant.cli.bench_results import figures, report, show
 from calibrant.errors import CalibrantError, MissingDependencyError, ParameterError
 
@@ -29,9 +30,15 @@ def paper(
         str | None, typer.Option(help="Methods, separated by commas.", metavar="KEYS")
     ] = None,
     trials: Annotated[int, typer.Option(help="Trials of each cell.", min=1)] = 5,
+    first_trial: Annotated[
+        int, typer.Option(help="Number of the first one: from 100 on to choose settings.", min=0)
+    ] = 0,
     protocol: Annotated[
         str,
-        typer.Option(help="honest: no leaks; published: as the paper's authors ran it."),
+        typer.Option(
+            help="honest: no leaks; published: as the paper's authors ran it; shuffled: as "
+            "published, but every trial has a split of its own."
+        ),
     ] = "honest",
     preset: Annotated[
         str, typer.Option(help="full, or quick: a smoke test of one trial on few rows.")
@@ -53,6 +60,18 @@ def paper(
             help="Address of the Ray cluster.", metavar="ADDRESS", show_default="this machine"
         ),
     ] = None,
+    together: Annotated[
+        bool | None,
+        typer.Option(
+            "--together/--apart",
+            help="Train the trials of a method as one batch.",
+            show_default="on a GPU",
+        ),
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="Start nothing new after so many; the same command goes on.", min=0.0),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.", metavar="DIR")] = Path(
         "results"
     ),
@@ -70,6 +89,7 @@ def paper(
         missing,
         plan,
         run_cells,
+        time_table,
     )
 
     if study not in ("tables", "depth"):
@@ -84,7 +104,12 @@ def paper(
             raise MissingDependencyError(f"Not installed: {', '.join(left_out)}. {_EXTRAS}")
         voice.note(f"left out, not installed: {', '.join(left_out)}. {_EXTRAS}")
     cells = plan(
-        names(only) or tasks, installed(keys), 1 if quick else trials, protocol, quick=quick
+        names(only) or tasks,
+        installed(keys),
+        1 if quick else trials,
+        protocol,
+        first_trial=first_trial,
+        quick=quick,
     )
     store, experiment = Store(out), PaperExperiment(data)
     todo = missing(cells, store, experiment)
@@ -99,13 +124,19 @@ def paper(
             engine=engine,
             workers=workers,
             address=address,
+            together=together,
+            minutes=minutes,
             on_outcome=tell,
         )
-    failed = sum(outcome.status == "failed" for outcome in outcomes)
-    voice.say(f"{time.perf_counter() - start:.1f} s; compare with: calibrant bench show {out}")
+    wall, failed = time.perf_counter() - start, [o for o in outcomes if o.status == "failed"]
+    if times := time_table(outcomes):
+        voice.say(times.rstrip())
+    voice.say(f"{wall:.1f} s; compare with: calibrant bench show {out}")
+    if left := len(todo) - len(outcomes):
+        voice.say(f"{left} cells were not started: the same command goes on with them.")
     if failed:
-        raise CalibrantError(f"{failed} of {len(todo)} cells failed; the others are in {out}.")
+        raise CalibrantError(f"{len(failed)} of {len(todo)} cells failed; the others are in {out}.")
 
 
-for _command in (show, figures, report):
+for _command in (show, figures, report, pack, unpack):
     bench.command()(_command)

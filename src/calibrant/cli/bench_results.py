@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from calibrant.experiments._layout import Form
     from calibrant.experiments.store import Record
 
-Results = Annotated[Path, typer.Argument(help="Folder of the results.", metavar="RESULTS")]
+Results = Annotated[
+    Path, typer.Argument(help="Folder of the results, or a packed file.", metavar="RESULTS")
+]
 _FORMATS = ("png", "svg", "pdf")
 
 
@@ -46,7 +48,8 @@ def show(
     """
     if as_markdown and as_csv:
         raise ParameterError("Choose one of --markdown and --csv.")
-    from calibrant.experiments import METRICS, Store
+    from calibrant.experiments import METRICS
+    from calibrant.experiments.flat import export as write_flat
 
     chosen = names(metrics) or list(METRICS)
     if unknown := set(chosen) - set(METRICS):
@@ -60,7 +63,7 @@ def show(
     else:
         _show_tables(records, table, form)
     if export is not None:
-        Store(results).export(export)
+        write_flat(records, export)
 
 
 def _show_cells(records: list[Record], metrics: list[str], form: Form) -> None:
@@ -135,9 +138,9 @@ def report(
 
 
 def _read(results: Path) -> list[Record]:
-    from calibrant.experiments import Store
+    from calibrant.experiments import read_results
 
-    records = Store(results).records()
+    records = read_results(results)
     if not records:
         raise ParameterError(f"{results} has no results yet: run calibrant bench paper first.")
     return records

@@ -2,6 +2,7 @@
 
 from calibrant.estimators._base import NetworkRegressor
 from calibrant.estimators._loading import load_model
+from calibrant.estimators._together import fit_together
 from calibrant.estimators._windows import Windows
 from calibrant.estimators.deep_ensemble import DeepEnsembleRegressor
 from calibrant.estimators.deep_gp import DeepGPRegressor
@@ -25,5 +26,6 @@ __all__ = [
     "NetworkRegressor",
     "QuantileNetworkRegressor",
     "Windows",
+    "fit_together",
     "load_model",
 ]

@@ -4,8 +4,17 @@ from calibrant.experiments.claims import CLAIMS, Claim, Finding, check_claims
 from calibrant.experiments.comparison import METRICS, Comparison, compare_with_published
 from calibrant.experiments.cross_validation import compare
 from calibrant.experiments.figures import figures
+from calibrant.experiments.flat import export, flat_table
 from calibrant.experiments.leaderboard import Leaderboard
-from calibrant.experiments.methods import DEPTH_STUDY, METHODS, Method, installed
+from calibrant.experiments.methods import (
+    ABLATION,
+    DEPTH_STUDY,
+    METHODS,
+    STAGE_1,
+    Method,
+    installed,
+)
+from calibrant.experiments.packed import add_to_store, joined, pack, read_results, unpack
 from calibrant.experiments.paper import PaperExperiment, plan
 from calibrant.experiments.paper_tables import PAPER_TABLES, paper_table
 from calibrant.experiments.published import PublishedCell, published, published_cells
@@ -13,16 +22,24 @@ from calibrant.experiments.recommendation import Standing
 from calibrant.experiments.reproduction import reproduction
 from calibrant.experiments.runner import ENGINES, Experiment, Outcome, missing, run_cells
 from calibrant.experiments.store import Cell, Store
-from calibrant.experiments.tables import claims_summary, claims_table, comparison_table, depth_table
+from calibrant.experiments.tables import (
+    claims_summary,
+    claims_table,
+    comparison_table,
+    depth_table,
+    time_table,
+)
 from calibrant.experiments.tasks import TASKS, Split, Task, make_split
 
 __all__ = [
+    "ABLATION",
     "CLAIMS",
     "DEPTH_STUDY",
     "ENGINES",
     "METHODS",
     "METRICS",
     "PAPER_TABLES",
+    "STAGE_1",
     "TASKS",
     "Cell",
     "Claim",
@@ -38,6 +55,7 @@ __all__ = [
     "Standing",
     "Store",
     "Task",
+    "add_to_store",
     "check_claims",
     "claims_summary",
     "claims_table",
@@ -45,14 +63,21 @@ __all__ = [
     "compare_with_published",
     "comparison_table",
     "depth_table",
+    "export",
     "figures",
+    "flat_table",
     "installed",
+    "joined",
     "make_split",
     "missing",
+    "pack",
     "paper_table",
     "plan",
     "published",
     "published_cells",
+    "read_results",
     "reproduction",
     "run_cells",
+    "time_table",
+    "unpack",
 ]

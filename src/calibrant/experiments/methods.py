@@ -1,8 +1,8 @@
 """The methods of the paper by key: which estimator with which settings.
 
-Under the ``published`` protocol the baselines train as the paper says; under ``honest`` they train
-as this library would, which is kinder to them. `mmd` is the library's default in both, and
-`mmd-as-published` the paper's algorithm to the letter in both. A new row is one entry of `METHODS`.
+Under the ``published`` protocol the baselines train as the paper says; under the others they train
+as this library would, which is kinder to them. `mmd` is the library's default in all, and
+`mmd-as-published` the paper's algorithm to the letter. A new row is one entry of `METHODS`.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ class Method:
     title : str
     estimator : str
         Class in `calibrant.estimators`, of a rival in `calibrant.experiments.rivals`.
-    role : {"ours", "baseline", "rival"}
-        What the paper proposes, what it compares with, and what a user may take instead.
+    role : {"ours", "baseline", "library", "rival"}
+        What the paper proposes, what it compares with, what this library has besides, and what a
+        user may take instead.
     published : mapping
         Its settings under the published protocol, besides the library's defaults.
     quick : mapping
@@ -52,22 +53,25 @@ class Method:
         Class method that makes it; empty for the class itself.
     reads_windows : bool
         Series go through an LSTM; otherwise the steps of a window are one row of inputs.
-    recalibrated : bool
-        Isotonic recalibration on held-out training rows follows.
+    recalibrated : {"", "isotonic", "conformal", "crepes"}
+        What follows on a fifth of the training rows, held out for it.
     requires : tuple of str
         Optional packages that it needs.
+    batched : bool
+        Several trials can train as one batch, which is how they run on a GPU.
     """
 
     title: str
     estimator: str
-    role: Literal["ours", "baseline", "rival"] = "baseline"
+    role: Literal["ours", "baseline", "library", "rival"] = "baseline"
     published: Mapping[str, Any] = field(default_factory=dict)
     quick: Mapping[str, Any] = field(default_factory=dict)
     always: Mapping[str, Any] = field(default_factory=dict)
     constructor: str = ""
     reads_windows: bool = True
-    recalibrated: bool = False
+    recalibrated: Literal["", "isotonic", "conformal", "crepes"] = ""
     requires: tuple[str, ...] = ()
+    batched: bool = True
 
 
 METHODS = {
@@ -94,18 +98,34 @@ METHODS = {
         quick={"inducing": 8, "prediction_samples": 4, "hidden_layers": 1},
         reads_windows=False,
         requires=("gpytorch",),
+        batched=False,
     ),
     "isr": Method(
         "isotonic recalibration of hnn",
         "HeteroscedasticRegressor",
         published=_PAPER_HNN,
-        recalibrated=True,
+        recalibrated="isotonic",
+    ),
+    "conformal": Method(
+        "conformal predictive system of hnn",
+        "HeteroscedasticRegressor",
+        "library",
+        recalibrated="conformal",
+    ),
+    "quantile": Method("quantile network", "QuantileNetworkRegressor", "library"),
+    "laplace": Method("Laplace approximation", "LaplaceRegressor", "library"),
+    "mmd-fast": Method(
+        "MMD, five epochs of matching",
+        "MMDRegressor",
+        "ours",
+        quick={"matching_epochs": 1},
+        always={"quality": "fast"},
     ),
     "mmd": Method(
         "MMD, this library's default", "MMDRegressor", "ours", quick={"matching_epochs": 1}
     ),
     "mmd-best": Method(
-        "MMD, eight networks, cross-fitted",
+        "MMD, best quality",
         "MMDRegressor",
         "ours",
         quick={"matching_epochs": 1},
@@ -118,12 +138,20 @@ METHODS = {
         quick={"matching_epochs": 1},
         constructor="as_published",
     ),
+    "crepes": Method(
+        "crepes on hnn, normalised, in ten bins",
+        "HeteroscedasticRegressor",
+        "rival",
+        recalibrated="crepes",
+        requires=("crepes",),
+    ),
     "ngboost": Method(
         "NGBoost, normal",
         "NGBoostNormal",
         "rival",
         quick={"n_estimators": 10},
         requires=("ngboost",),
+        batched=False,
     ),
     "catboost": Method(
         "CatBoost, RMSEWithUncertainty",
@@ -131,6 +159,7 @@ METHODS = {
         "rival",
         quick={"n_estimators": 10},
         requires=("catboost",),
+        batched=False,
     ),
     "lightgbm-crepes": Method(
         "LightGBM with crepes, normalised",
@@ -138,6 +167,7 @@ METHODS = {
         "rival",
         quick={"n_estimators": 10},
         requires=("lightgbm", "crepes"),
+        batched=False,
     ),
     "quantile-forest": Method(
         "quantile forest",
@@ -145,7 +175,43 @@ METHODS = {
         "rival",
         quick={"n_estimators": 10},
         requires=("quantile-forest",),
+        batched=False,
     ),
+}
+
+
+# Stage 1 of each quality with all that surrounds it, the map too: in stage 2 no weight moves.
+_NO_STAGE_2 = {"matching_epochs": 1, "matching_lr": 1e-30}
+STAGE_1 = {
+    "mmd-fast-stage1": Method(
+        "stage 1 of mmd-fast", "MMDRegressor", "ours", always={"quality": "fast"} | _NO_STAGE_2
+    ),
+    "mmd-stage1": Method("stage 1 of mmd", "MMDRegressor", "ours", always=_NO_STAGE_2),
+    # Its ten epochs of likelihood are a start only; alone they get the budget of both stages.
+    "mmd-best-stage1": Method(
+        "the networks of mmd-best, by likelihood",
+        "MMDRegressor",
+        "ours",
+        always={"quality": "best", "epochs": 210} | _NO_STAGE_2,
+    ),
+}
+
+
+def _best_but(title: str, **changes: Any) -> Method:
+    return Method(title, "MMDRegressor", "ours", always={"quality": "best"} | changes)
+
+
+# Each ingredient of "best" taken out, or put in where it has none of it; the rest as it is.
+ABLATION = {
+    "mmd-best": METHODS["mmd-best"],
+    "best-gaussian-head": _best_but("one Gaussian in place of the mixture", head="gaussian"),
+    "best-no-periodic": _best_but("no periodic embedding", periodic=0.0),
+    "best-no-kernel-score": replace(STAGE_1["mmd-best-stage1"], title="likelihood alone"),
+    "best-matching": _best_but("matching given the input as well", match="joint"),
+    "best-no-averaging": _best_but("weights as they are, not averaged", average=0.0),
+    "best-one-member": _best_but("one network", members=1),
+    "best-cross-fit": _best_but("cross-fitted on five folds", members=1, cross_fit=5),
+    "best-no-map": _best_but("no final map", recalibrate=False),
 }
 
 
@@ -167,8 +233,8 @@ DEPTH_STUDY = {
 
 
 def method_of(key: str) -> Method:
-    """Look a method up, one of the depth study too."""
-    known = METHODS | DEPTH_STUDY
+    """Look a method up, one of the studies too."""
+    known = METHODS | DEPTH_STUDY | STAGE_1 | ABLATION
     if key not in known:
         raise ParameterError(f"Unknown method {key!r}. The known ones are: {', '.join(METHODS)}.")
     return known[key]
@@ -200,14 +266,12 @@ def build(key: str, protocol: Protocol, *, series: bool, quick: bool = False) ->
     """
     method = method_of(key)
     settings = dict(method.published) if protocol == "published" else {}
-    if method.role == "rival":
-        from calibrant.experiments import rivals
+    from calibrant import estimators
 
-        home: Any = rivals
+    home: Any = estimators
+    if not hasattr(home, method.estimator):
+        from calibrant.experiments import rivals as home
     else:
-        from calibrant import estimators
-
-        home = estimators
         if series and method.reads_windows:
             settings["network"] = "lstm"
         if quick:

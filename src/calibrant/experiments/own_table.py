@@ -64,37 +64,46 @@ class OwnTable:
         """What decides the result of a cell besides the data."""
         return settings_of(_estimator(cell.method)) | {
             "seed": self.seed,
-            "recalibration": "isotonic" if method_of(cell.method).recalibrated else None,
+            "recalibration": method_of(cell.method).recalibrated or None,
         }
 
-    def run(self, cell: Cell, device: str) -> Record:
-        """Fit and score one method on one fold."""
+    def run(self, cells: Sequence[Cell], device: str) -> list[Record]:
+        """Fit and score one method on some folds, several of them as one batch."""
         from calibrant.metrics import pit
 
-        method = method_of(cell.method)
-        train, test = self.folds[cell.trial]
-        split = Split(
+        method = method_of(cells[0].method)
+        splits = [self._split(cell.trial) for cell in cells]
+        estimators = [
+            _estimator(cell.method).set_params(random_state=self.seed + cell.trial, device=device)
+            for cell in cells
+        ]
+        forecasts = fit_and_predict(method, estimators, splits)
+        return [
+            scored(dist, split, seconds, device, packages=method.requires)
+            | {
+                "seed": self.seed,
+                "settings": self.settings(cell),
+                "pit": [round(float(u), 6) for u in pit(dist, split.y_test)],
+                "together": len(cells),
+            }
+            for cell, split, (dist, seconds) in zip(cells, splits, forecasts, strict=True)
+        ]
+
+    def _split(self, fold: int) -> Split:
+        train, test = self.folds[fold]
+        return Split(
             self.X.iloc[train],
             self.y[train],
             self.X.iloc[test],
             self.y[test],
             {"groups": self.groups[train]},
         )
-        estimator = _estimator(cell.method)
-        estimator.set_params(random_state=self.seed + cell.trial, device=device)
-        dist, seconds = fit_and_predict(
-            estimator, split, recalibrated=method.recalibrated, packages=method.requires
-        )
-        return scored(dist, split, seconds, device, packages=method.requires) | {
-            "seed": self.seed,
-            "settings": self.settings(cell),
-            "pit": [round(float(u), 6) for u in pit(dist, split.y_test)],
-        }
 
 
 def _estimator(key: str) -> Any:
     estimator = build(key, "honest", series=False)
-    return estimator if method_of(key).role == "rival" else estimator.set_params(missing="impute")
+    fills_gaps = "missing" not in estimator.get_params()  # rivals do it themselves
+    return estimator if fills_gaps else estimator.set_params(missing="impute")
 
 
 def own_table(

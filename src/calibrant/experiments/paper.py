@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +26,12 @@ def plan(
     trials: int,
     protocol: str,
     *,
+    first_trial: int = 0,
     quick: bool = False,
 ) -> list[Cell]:
     """List the cells of a run, all methods of a trial beside each other.
+
+    Trials count from `first_trial` on; reported figures are of those below 100.
 
     Examples
     --------
@@ -39,6 +42,8 @@ def plan(
         raise ParameterError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {protocol!r}.")
     if trials < 1:
         raise ParameterError(f"trials must be at least 1; got {trials}.")
+    if first_trial < 0:
+        raise ParameterError(f"first_trial must be at least 0; got {first_trial}.")
     chosen, keys = list(datasets), list(methods)
     for name in chosen:
         if name not in TASKS:
@@ -48,7 +53,7 @@ def plan(
     label = f"{protocol}{_QUICK}" if quick else protocol
     return [
         Cell(label, dataset, method, trial)
-        for trial in range(trials)
+        for trial in range(first_trial, first_trial + trials)
         for dataset in chosen
         for method in keys
     ]
@@ -71,43 +76,43 @@ class PaperExperiment:
         protocol, quick = _split_protocol(cell.protocol)
         estimator = build(cell.method, protocol, series=TASKS[cell.dataset].series, quick=quick)
         rows = {"rows": _QUICK_ROWS} if quick else {}
-        recalibrated = method_of(cell.method).recalibrated
-        return (
-            settings_of(estimator) | rows | ({"recalibration": "isotonic"} if recalibrated else {})
-        )
+        kind = method_of(cell.method).recalibrated
+        return settings_of(estimator) | rows | ({"recalibration": kind} if kind else {})
 
-    def run(self, cell: Cell, device: str = "auto") -> Record:
-        """Fit and score a cell.
+    def run(self, cells: Sequence[Cell], device: str = "auto") -> list[Record]:
+        """Fit and score trials of one method on one data set, several of them as one batch.
 
         Returns
         -------
-        dict
-            Scores on the test rows, coverage at the levels 0.01 to 0.99, the noise floor, the
-            95% intervals of some rows to draw (of the first trial), and what is needed to judge
-            and to repeat it: seed, settings, versions, machine, date, seconds.
+        list of dict
+            For every cell its scores on the test rows, coverage at the levels 0.01 to 0.99, the
+            noise floor, the 95% intervals of some rows to draw (of the first trial), and what is
+            needed to judge and to repeat it: seed, settings, versions, machine, date, seconds,
+            and how many trials trained together.
         """
-        from calibrant.metrics import noise_floor
-
-        protocol, quick = _split_protocol(cell.protocol)
-        task = TASKS[cell.dataset]
-        split = make_split(
-            task, protocol, cell.trial, self.data_dir, _QUICK_ROWS if quick else None
-        )
-        estimator = build(cell.method, protocol, series=task.series, quick=quick)
-        estimator.set_params(random_state=cell.trial, device=device)
-        method = method_of(cell.method)
-        dist, seconds = fit_and_predict(
-            estimator, split, recalibrated=method.recalibrated, packages=method.requires
-        )
-        n, m = len(split.y_test), len(split.y_train)
-        # A method that recalibrates on m rows can reach 1/n + 1/m in place of 1/n.
-        limit = noise_floor(round(1.0 / (1.0 / n + 1.0 / m)))
-        return scored(dist, split, seconds, device, packages=method.requires) | {
-            "seed": cell.trial,
-            "settings": self.settings(cell),
-            "limit": {"ecpe": limit.ecpe, "mcpe": limit.mcpe},
-            "intervals": _intervals(dist, split) if cell.trial == 0 else {},
-        }
+        first = cells[0]
+        protocol, quick = _split_protocol(first.protocol)
+        task, method, settings = TASKS[first.dataset], method_of(first.method), self.settings(first)
+        rows = _QUICK_ROWS if quick else None
+        splits = [make_split(task, protocol, cell.trial, self.data_dir, rows) for cell in cells]
+        estimators = [
+            build(first.method, protocol, series=task.series, quick=quick).set_params(
+                random_state=cell.trial, device=device
+            )
+            for cell in cells
+        ]
+        forecasts = fit_and_predict(method, estimators, splits)
+        return [
+            scored(dist, split, seconds, device, packages=method.requires)
+            | {
+                "seed": cell.trial,
+                "settings": settings,
+                "limit": _limit(split),
+                "intervals": _intervals(dist, split) if cell.trial == 0 else {},
+                "together": len(cells),
+            }
+            for cell, split, (dist, seconds) in zip(cells, splits, forecasts, strict=True)
+        ]
 
 
 def _split_protocol(name: str) -> tuple[Protocol, bool]:
@@ -116,6 +121,15 @@ def _split_protocol(name: str) -> tuple[Protocol, bool]:
         if name.removesuffix(_QUICK) == protocol:
             return protocol, name.endswith(_QUICK)
     raise ValueError(f"no protocol is called {name!r}")
+
+
+def _limit(split: Split) -> dict[str, float]:
+    """What a method that recalibrates on m rows can reach: 1/n + 1/m in place of 1/n."""
+    from calibrant.metrics import noise_floor
+
+    n, m = len(split.y_test), len(split.y_train)
+    limit = noise_floor(round(1.0 / (1.0 / n + 1.0 / m)))
+    return {"ecpe": limit.ecpe, "mcpe": limit.mcpe}
 
 
 def _intervals(dist: Any, split: Split) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def reproduction(records: Sequence[Record], folder: str = "results") -> str:
         "Cui, Hu, Zhu (2020), *Calibrated Reliable Regression using Maximum Mean Discrepancy*.\n",
         "## How it was run\n",
         _commands(runs, protocols, folder),
-        _circumstances(runs, protocols),
+        circumstances(runs, protocols),
         *([_QUICK] if any(name.endswith("-quick") for name in protocols) else []),
         "## What reproduces\n",
         _verdicts(runs),
@@ -96,7 +96,7 @@ def _chosen(option: str, known: Mapping[str, object], found: set[str]) -> str:
     return "" if len(names) == len(known) else f" {option} {','.join(names)}"
 
 
-def _circumstances(runs: Sequence[Record], protocols: Sequence[str]) -> str:
+def circumstances(runs: Sequence[Record], protocols: Sequence[str]) -> str:
     """When, where and with which versions, as the results tell it."""
     lines = []
     for protocol in protocols:
@@ -167,7 +167,7 @@ def _missing(runs: Sequence[Record], protocol: str) -> str:
         for record in runs
         if record["cell"]["protocol"] == protocol
     }
-    paper = [key for key in METHODS if METHODS[key].role != "rival"]
+    paper = [key for key in METHODS if METHODS[key].role in ("ours", "baseline")]
     absent = [
         f"{name} ({', '.join(keys)})"
         for name in TASKS

@@ -14,12 +14,9 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from calibrant.errors import DataError, MissingFileError, ParameterError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FORMAT_VERSION = 1
 
@@ -31,8 +28,8 @@ class Cell:
     Attributes
     ----------
     protocol : str
-        How rows are split and methods trained: "published", "honest", or one of them with
-        "-quick" behind it.
+        How rows are split and methods trained: "published", "shuffled", "honest", or one of
+        them with "-quick" behind it.
     dataset, method : str
     trial : int
     """
@@ -146,38 +143,3 @@ class Store:
                 yield True
         except Timeout:
             yield False
-
-    def frame(self) -> pd.DataFrame:
-        """All results as one table, a row per cell, nested values as "scores.ecpe"."""
-        import pandas as pd
-
-        flat = pd.json_normalize([_without_lists(record) for record in self.records()])
-        return flat.rename(columns=lambda name: name.removeprefix("cell."))
-
-    def export(self, path: str | os.PathLike[str]) -> None:
-        """Write all results to one CSV or Parquet file, whole or not at all."""
-        target = Path(path)
-        if target.suffix not in (".csv", ".parquet"):
-            raise ParameterError(f"{target} must end in .csv or .parquet: the suffix says which.")
-        frame = self.frame()
-        work = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            if target.suffix == ".csv":
-                frame.to_csv(work, index=False)
-            else:
-                frame.to_parquet(work, index=False)
-            os.replace(work, target)
-        finally:
-            work.unlink(missing_ok=True)
-
-
-def _without_lists(record: Record) -> Record:
-    """Lists as text: a column of a table holds one value a row."""
-    return {
-        key: _without_lists(value)
-        if isinstance(value, dict)
-        else json.dumps(value)
-        if isinstance(value, list)
-        else value
-        for key, value in record.items()
-    }

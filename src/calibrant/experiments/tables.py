@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from calibrant.experiments._layout import Form, laid_out
 from calibrant.experiments.claims import Finding
 from calibrant.experiments.comparison import Comparison, standard_error
 from calibrant.experiments.methods import DEPTH_STUDY
+from calibrant.experiments.runner import Outcome
 from calibrant.experiments.store import Record
 
 _HEADINGS = (
@@ -86,6 +87,22 @@ def depth_table(records: Sequence[Record], form: Form = "text") -> str:
         )
     headings = ("protocol", "method", "layers", "trials", "ecpe", "± s.e.", "floor", "fit seconds")
     return laid_out(headings, lines, form, right=range(2, 8), above=1) if lines else ""
+
+
+def time_table(outcomes: Iterable[Outcome], form: Form = "text") -> str:
+    """A line per data set and method: seconds of work, and their sum in the last one.
+
+    Empty if nothing was computed.
+    """
+    groups: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for outcome in outcomes:
+        if outcome.seconds:
+            groups[outcome.cell.dataset, outcome.cell.method].append(outcome.seconds)
+    lines = [[*key, str(len(spent)), f"{sum(spent):.1f}"] for key, spent in sorted(groups.items())]
+    every = [seconds for spent in groups.values() for seconds in spent]
+    lines.append(["all", "", str(len(every)), f"{sum(every):.1f}"])
+    headings = ("data set", "method", "trials", "seconds")
+    return laid_out(headings, lines, form, right=(2, 3)) if every else ""
 
 
 def _line(row: Comparison) -> list[str]:

@@ -1,16 +1,22 @@
 """The nine tasks of the paper: which rows are learned from and which are predicted.
 
-Two protocols split them.
+Protocols split them.
 
 ``published``
     As the authors ran them. Tables: rows at random, 80/20, another split in each trial. Series:
     windows of five rows, shuffled with the authors' seed and then cut 70/30, so that the test
     windows overlap those trained on; the trials differ in the seed of the training alone.
+``shuffled``
+    The same at random in every trial: tables as above, windows shuffled with the seed of the trial
+    and then cut 70/30. The leak stays, the luck of one split does not.
+``small-200``, ``small-50``
+    The first 200 or 50 training rows of ``shuffled``, which come in random order, and all of its
+    test rows.
 ``honest``
     As a user would have to. Tables: 80/20, rows with equal inputs on one side. Series: the first
     70% of the rows to learn from, the rest to predict, and rows that repeat an hour left out.
 
-In both, scaling, early stopping and recalibration see training rows only. (The authors scaled with
+In all, scaling, early stopping and recalibration see training rows only. (The authors scaled with
 the test rows; nobody should, and it changes little.)
 """
 
@@ -32,8 +38,9 @@ if TYPE_CHECKING:
 
     Folder = str | os.PathLike[str] | None
 
-Protocol = Literal["published", "honest"]
-PROTOCOLS: tuple[Protocol, ...] = ("published", "honest")
+Protocol = Literal["published", "shuffled", "small-200", "small-50", "honest"]
+PROTOCOLS: tuple[Protocol, ...] = ("published", "shuffled", "small-200", "small-50", "honest")
+_SMALL: dict[Protocol, int] = {"small-200": 200, "small-50": 50}
 WINDOW = 5
 _AUTHORS_SEED = 2
 _HELD_OUT = 0.2  # of the training rows, for early stopping and recalibration
@@ -99,8 +106,10 @@ def make_split(
     Parameters
     ----------
     task : Task
-    protocol : {"published", "honest"}
+    protocol : {"published", "shuffled", "small-200", "small-50", "honest"}
     trial : int
+        Seed of what is random. Settings are chosen on trials from 100 on, so that those below
+        judge what they never saw.
     data_dir : path, optional
         Folder of the data sets.
     rows : int, optional
@@ -108,8 +117,12 @@ def make_split(
     """
     if protocol not in PROTOCOLS:
         raise ParameterError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {protocol!r}.")
+    if protocol in _SMALL:
+        whole = make_split(task, "shuffled", trial, data_dir, rows)
+        few = slice(_SMALL[protocol])
+        return replace(whole, X_train=whole.X_train[few], y_train=whole.y_train[few])
     if task.series:
-        return _split_series(task, protocol, _series(task, protocol, data_dir, rows))
+        return _split_series(task, protocol, trial, _series(task, protocol, data_dir, rows))
     data = _load(task.dataset, task.variant, data_dir)
     if rows is not None:
         data = _with_rows(data, slice(None, None, max(1, len(data.y) // rows)))
@@ -128,7 +141,7 @@ def _load_once(name: str, variant: str, data_dir: str | None) -> Dataset:
 def _split_table(task: Task, protocol: Protocol, trial: int, data: Dataset) -> Split:
     X, y = data.X.to_numpy(dtype=np.float64), data.y
     order = np.random.default_rng(trial).permutation(len(y))
-    if protocol == "published":
+    if protocol != "honest":
         cut = int(task.train_share * len(y))
         return Split(X[order[:cut]], y[order[:cut]], X[order[cut:]], y[order[cut:]])
     # Rows with equal inputs form a group; groups are dealt out in random order until it is full.
@@ -162,16 +175,18 @@ def _with_rows(data: Dataset, rows: Any) -> Dataset:
     return replace(data, frame=data.frame[rows])
 
 
-def _split_series(task: Task, protocol: Protocol, data: Dataset) -> Split:
+def _split_series(task: Task, protocol: Protocol, trial: int, data: Dataset) -> Split:
     from calibrant.estimators import Windows
 
     series = data.frame.to_numpy(dtype=np.float64)  # the past of the target is an input, too
     y = data.y[WINDOW:]
     windows = Windows(series, np.arange(WINDOW - 1, len(series) - 1), WINDOW)
     cut = int(task.train_share * len(y))
+    hold_out: dict[str, Any] = {}
     if protocol == "published":
         order = np.random.RandomState(_AUTHORS_SEED).permutation(len(y))
-        hold_out: dict[str, Any] = {}
+    elif protocol == "shuffled":
+        order = np.random.default_rng(trial).permutation(len(y))
     else:
         order = np.arange(len(y))
         kept = int((1.0 - _HELD_OUT) * cut)

@@ -6,7 +6,8 @@ import os
 import platform
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
@@ -20,6 +21,7 @@ from calibrant.experiments.store import Record
 
 if TYPE_CHECKING:
     from calibrant.distributions import Distribution
+    from calibrant.experiments.methods import Method
     from calibrant.experiments.tasks import Split
 
 _METRICS = (
@@ -31,21 +33,34 @@ LEVELS = np.arange(1, 100) / 100
 
 
 def fit_and_predict(
-    estimator: Any, split: Split, *, recalibrated: bool, packages: tuple[str, ...] = ()
-) -> tuple[Distribution, dict[str, float]]:
-    """Forecast of the test rows, and the seconds it took to fit and to predict.
+    method: Method, estimators: Sequence[Any], splits: Sequence[Split]
+) -> Iterator[tuple[Distribution, dict[str, float]]]:
+    """Fit a method to all splits, as one batch if there are several, then predict one by one.
 
     Parameters
     ----------
-    packages : tuple of str
-        Optional ones that the estimator uses.
+    method : Method
+    estimators : sequence of estimator
+        Those of the method, one a split; they differ in their seed.
+    splits : sequence of Split
+
+    Yields
+    ------
+    dist, seconds : pair
+        Forecast of the test rows of a split, and the time that it took to fit and to predict; a
+        batch shares its time equally.
     """
-    _warm_up(estimator.device, packages)
+    _warm_up(estimators[0].device, method.requires)
     start = time.perf_counter()
-    model = (_fit_recalibrated if recalibrated else _fit)(estimator, split)
-    fitted = time.perf_counter()
-    dist: Distribution = model.predict_dist(split.X_test)
-    return dist, {"fit": fitted - start, "predict": time.perf_counter() - fitted}
+    if method.recalibrated:
+        models = _fit_recalibrated(estimators, splits, method.recalibrated)
+    else:
+        models = _fit(estimators, splits)
+    share = (time.perf_counter() - start) / len(models)
+    for model, split in zip(models, splits, strict=True):
+        start = time.perf_counter()
+        dist: Distribution = model.predict_dist(split.X_test)
+        yield dist, {"fit": share, "predict": time.perf_counter() - start}
 
 
 @cache
@@ -83,6 +98,10 @@ def scored(
         "rows": {"train": len(split.y_train), "test": len(split.y_test)},
         "scores": {name: _finite(getattr(result, name)) for name in _METRICS},
         "floor": {"ecpe": result.floor.ecpe, "mcpe": result.floor.mcpe},
+        "deciles": {  # mean ECPE within them, and what a perfect forecaster scores there
+            "mean": {"ecpe": result.by_mean.mean_ecpe, "floor": result.by_mean.mean_floor},
+            "spread": {"ecpe": result.by_stddev.mean_ecpe, "floor": result.by_stddev.mean_floor},
+        },
         "covered": [round(float(c), 5) for c in coverage(dist, split.y_test, level=LEVELS)],
         "seconds": seconds,
         "versions": {name: _version(name) for name in (*_PACKAGES, *packages)},
@@ -91,25 +110,57 @@ def scored(
     }
 
 
-def _fit(estimator: Any, split: Split) -> Any:
-    return estimator.fit(split.X_train, split.y_train, **split.hold_out)
+def _fit(estimators: Sequence[Any], splits: Sequence[Split]) -> Sequence[Any]:
+    fits = [{"X": part.X_train, "y": part.y_train, **part.hold_out} for part in splits]
+    if len(estimators) == 1:  # what trains one by one need not be a network
+        return [estimators[0].fit(**fits[0])]
+    from calibrant.estimators import fit_together
+
+    fit_together(estimators, fits)
+    return estimators
 
 
-def _fit_recalibrated(estimator: Any, split: Split) -> Any:
+def _fit_recalibrated(
+    estimators: Sequence[Any], splits: Sequence[Split], kind: str
+) -> Sequence[Any]:
     """Fit on four fifths of the training rows, recalibrate on the others."""
-    from calibrant.recalibration import IsotonicRecalibrator
     from calibrant.recalibration._models import take
 
-    train, held_out = calibration_rows(len(split.y_train), **split.hold_out)
+    sides = [calibration_rows(len(part.y_train), **part.hold_out) for part in splits]
+    _fit(estimators, [_learned(part, rows) for part, (rows, _) in zip(splits, sides, strict=True)])
+    return [
+        _recalibrator(kind).fit(model, take(part.X_train, rows), part.y_train[rows])
+        for model, part, (_, rows) in zip(estimators, splits, sides, strict=True)
+    ]
+
+
+def _recalibrator(kind: str) -> Any:
+    from calibrant import recalibration
+
+    if kind == "crepes":
+        from calibrant.experiments.rivals import CrepesRecalibrator
+
+        return CrepesRecalibrator()
+    kinds: dict[str, Any] = {
+        "isotonic": recalibration.IsotonicRecalibrator,
+        "conformal": recalibration.ConformalRecalibrator,
+    }
+    return kinds[kind]()
+
+
+def _learned(split: Split, rows: Any) -> Split:
+    """A split that learns from these of its training rows only."""
+    from calibrant.recalibration._models import take
+
     hold_out = dict(split.hold_out)
     if "groups" in hold_out:
-        hold_out["groups"] = hold_out["groups"][train]
+        hold_out["groups"] = hold_out["groups"][rows]
     if "cv" in hold_out:  # stop early on the newest of the rows that are left
-        cut = int(0.8 * len(train))
-        hold_out["cv"] = [(np.arange(cut), np.arange(cut, len(train)))]
-    estimator.fit(take(split.X_train, train), split.y_train[train], **hold_out)
-    rows = take(split.X_train, held_out)
-    return IsotonicRecalibrator().fit(estimator, rows, split.y_train[held_out])
+        cut = int(0.8 * len(rows))
+        hold_out["cv"] = [(np.arange(cut), np.arange(cut, len(rows)))]
+    return replace(
+        split, X_train=take(split.X_train, rows), y_train=split.y_train[rows], hold_out=hold_out
+    )
 
 
 def calibration_rows(n: int, *, cv: Any = None, groups: Any = None) -> tuple[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,9 +35,13 @@ class Stage:
         Return to the best epoch at the end, the start included (epoch 0).
     average : float
         Epochs over which the weights are averaged before they are judged and kept; 0 is none.
+    decay : float
+        Share of the epochs, the last ones, over which the learning rate falls from `lr` to 0.
     together : bool
-        The members are one model: they see the same batches, loss and score are (1,), and they
-        stop as one.
+        The members of a model are one: they see the same batches, loss and score are one number
+        a model, and they stop as one.
+    recordable : collection of {"loss", "score"}
+        Those that never look at values, so that a GPU may record and replay them.
     name, score_name : str
         What is done and what `score` is, for those who watch.
     pit : callable or None
@@ -56,7 +60,14 @@ class Stage:
     updates: Literal["all", "head"] = "all"
     keep_best: bool = True
     average: float = 0.0
+    decay: float = 0.0
     together: bool = False
+    recordable: Collection[str] = ("loss", "score")
     name: str = "likelihood"
     score_name: str = "NLL"
     pit: Objective | None = None
+
+    def rate(self, epoch: int) -> float:
+        """Learning rate of an epoch, counted from 1."""
+        left = 1.0 - (epoch - 1) / self.epochs
+        return self.lr * min(1.0, left / self.decay) if self.decay else self.lr

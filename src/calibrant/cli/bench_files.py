@@ -1,0 +1,48 @@
+"""``calibrant bench pack`` and ``unpack``: results as one file, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrant.cli._output import Voice
+
+
+def pack(
+    results: Annotated[
+        list[Path], typer.Argument(help="Folders of results, or packed files.", metavar="RESULTS")
+    ],
+    out: Annotated[Path, typer.Option(help="File to write, .parquet.", metavar="FILE")],
+    protocols: Annotated[
+        str | None,
+        typer.Option(help="Only these, separated by commas.", metavar="NAMES", show_default="all"),
+    ] = None,
+) -> None:
+    """Join results in one small file; of two results of one cell the newer counts."""
+    from calibrant.cli._cells import names
+    from calibrant.experiments import joined, pack, read_results
+
+    wanted = names(protocols)
+    records = [
+        record
+        for record in joined(read_results(path) for path in results)
+        if not wanted or record["cell"]["protocol"] in wanted
+    ]
+    pack(records, out)
+    Voice().say(f"{len(records)} results are in {out}, {out.stat().st_size / 1e6:.2f} MB")
+
+
+def unpack(
+    files: Annotated[list[Path], typer.Argument(help="Packed files.", metavar="FILES")],
+    out: Annotated[Path, typer.Option(help="Folder of the results.", metavar="DIR")] = Path(
+        "results"
+    ),
+) -> None:
+    """Add packed results to a folder, where calibrant bench paper goes on with what is missing."""
+    from calibrant.experiments import Store, add_to_store, joined, read_results
+
+    records = joined(read_results(path) for path in files)
+    added = add_to_store(records, Store(out))
+    Voice().say(f"{added} of {len(records)} results were new and are in {out}")
