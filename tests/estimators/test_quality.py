@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from calibrant import MMDRegressor
 from calibrant.distributions import Normal
 from calibrant.errors import ParameterError
 from calibrant.estimators._pooling import as_of_all
 from calibrant.estimators._quality import PRESETS
+from calibrant.estimators._validation import check_sample
 from calibrant.metrics import pit
 
 FOLDS = {
@@ -61,11 +62,21 @@ def test_every_quality_fits_and_predicts() -> None:
         assert model.n_held_out_ == 24
 
 
-def test_all_rows_are_held_out_once() -> None:
+def test_all_rows_are_held_out() -> None:
     X, y = make_data()
     model = cross_fitted(X, y)
     assert model.module_.size == 8
     assert model.n_held_out_ == len(y)
+
+
+def test_rows_are_dealt_out_anew_for_every_member() -> None:
+    X, y = make_data()
+    model = cross_fitted(X, y)
+    folds = model._folds(check_sample(model, X, y, None, reset=True), None, 0)
+    held_out = [frozenset(fold.tolist()) for _, fold in folds]
+    assert len(held_out) == len(set(held_out)) == 8
+    for partition in (held_out[:4], held_out[4:]):
+        assert sorted(row for fold in partition for row in fold) == list(range(len(y)))
 
 
 def test_groups_stay_together_and_a_split_of_ones_own_is_used() -> None:
@@ -79,29 +90,25 @@ def test_groups_stay_together_and_a_split_of_ones_own_is_used() -> None:
 
 def test_scores_of_all_networks_are_extrapolated_in_one_over_r() -> None:
     rng = np.random.default_rng(0)
-    z = rng.standard_normal(5000)
-    a, b = 0.7, 0.2
-    pooled, alone = ((a + b / r) * z / np.abs(z).mean() for r in (2, 1))
-    found = ndtri(as_of_all(ndtr(pooled), ndtr(alone), 2, 8))
-    assert np.abs(found).mean() == pytest.approx(a + b / 8)
-    np.testing.assert_array_equal(as_of_all(pooled, alone, 1, 4), pooled)
+    values = ndtr(rng.standard_normal(5000)[:, None] + 0.8 * rng.standard_normal((5000, 2)))
+    alone, pooled = (np.mean((u - 0.5) ** 2) for u in (values, values.mean(axis=1)))
+    b = (alone - pooled) / (1 - 1 / 2)
+    found = np.mean((as_of_all(values, 8) - 0.5) ** 2)
+    assert found == pytest.approx(pooled - b * (1 / 2 - 1 / 8))
+    np.testing.assert_array_equal(as_of_all(values[:, :1], 4), values[:, 0])
     # never wider than what was seen
-    np.testing.assert_allclose(as_of_all(ndtr(pooled), ndtr(0.5 * alone), 2, 8), ndtr(pooled))
+    same = np.column_stack([values[:, 0]] * 2)
+    np.testing.assert_allclose(as_of_all(same, 8), values[:, 0])
 
 
 def test_the_extrapolation_foretells_a_larger_ensemble() -> None:
     """Members that miss the truth by noise of their own: pools of 2 judged, 8 used."""
     rng = np.random.default_rng(0)
-    n, noise, wander = 20_000, 1.0, 0.7
+    n, noise, wander = 20_000, 1.0, 0.4
     y = noise * rng.standard_normal(n)
-    means = wander * rng.standard_normal((8, n))
-
-    def values(members: slice) -> np.ndarray:
-        some = means[members]
-        spread = np.sqrt(noise**2 + some.var(axis=0))
-        return pit(Normal(some.mean(axis=0), spread), y)
-
-    foretold = as_of_all(values(slice(2)), np.concatenate([values(slice(1))] * 2), 2, 8)
-    truth, seen = values(slice(8)), values(slice(2))
-    assert abs(foretold.std() - truth.std()) < 0.004
-    assert abs(seen.std() - truth.std()) > 0.02
+    values = np.column_stack(
+        [pit(Normal(wander * rng.standard_normal(n), np.full(n, noise)), y) for _ in range(8)]
+    )
+    foretold, truth, seen = as_of_all(values[:, :2], 8), values.mean(axis=1), values[:, :2].mean(1)
+    assert abs(foretold.std() - truth.std()) < 0.001
+    assert abs(seen.std() - truth.std()) > 0.006

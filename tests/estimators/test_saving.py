@@ -121,7 +121,6 @@ def test_wrong_class_is_named(tmp_path) -> None:
         {"class": "load_model"},
         {"parameters": {"evil": 1}},
         {"parameters": {"hidden": [999]}},
-        {"n_inputs": 77},
         {"encoder": {"impute": True}},
         {"history": None, "n_features": "many"},
     ],

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from calibrant.kernels import GaussianKernel, adaptive_bandwidths
-from calibrant.losses._condition import Condition
 from calibrant.losses._difference import Difference
 from calibrant.losses._fused import add_up_pairs
 
@@ -43,8 +42,8 @@ def difference(batches: int, n: int, k: int) -> Difference:
 def test_the_kernel_is_the_blockwise_pass(kernel_module, n, k, conditional, bandwidths) -> None:
     data = difference(2, n, k)
     z = torch.tensor(np.random.default_rng(0).random((2, n, 4)), dtype=torch.float32, device=DEVICE)
-    condition = Condition(z, 0.3) if conditional else None
-    exact = Condition(z.double(), 0.3) if conditional else None
+    condition = z / 0.3**0.5 if conditional else None
+    exact = condition.double() if conditional else None
     kernel = GaussianKernel(bandwidths)
     diagonal = n != 3
     truth = add_up_pairs(Difference(*(p.double() for p in data)), kernel, exact, diagonal)
@@ -54,3 +53,27 @@ def test_the_kernel_is_the_blockwise_pass(kernel_module, n, k, conditional, band
         assert mine.dtype == torch.float64
         allowed = 2e-6 * float(theirs.abs().max())
         torch.testing.assert_close(mine, theirs, rtol=2e-5, atol=allowed)
+
+
+def test_each_member_has_a_bandwidth_of_its_own(kernel_module, monkeypatch) -> None:
+    from calibrant.losses import DistributionMatchingLoss, _fused
+
+    monkeypatch.setattr(_fused, "_choose", lambda *_: kernel_module.add_up_pairs)
+    rng = np.random.default_rng(0)
+    y, mean, x = (
+        torch.tensor(rng.random(shape), dtype=torch.float32, device=DEVICE)
+        for shape in ((2, 40), (2, 40), (2, 40, 3))
+    )
+    mean.requires_grad_()
+    own = torch.tensor([0.05, 1.0], device=DEVICE)
+
+    def evaluate(bandwidth, members):
+        loss = DistributionMatchingLoss("joint", (0.1, 1.0), condition_bandwidth=bandwidth)
+        dist = torch.distributions.Normal(mean[members], torch.full_like(y[members], 0.1))
+        value = loss(dist, y[members], x[members])
+        return value.detach(), torch.autograd.grad(value.sum(), mean)[0]
+
+    values, gradient = evaluate(own, slice(None))
+    alone = [evaluate(float(own[m]), m) for m in range(2)]
+    torch.testing.assert_close(values, torch.stack([each for each, _ in alone]), rtol=1e-5, atol=0)
+    torch.testing.assert_close(gradient, alone[0][1] + alone[1][1])

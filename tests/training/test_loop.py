@@ -50,7 +50,8 @@ def make_stage(**changes) -> Stage:
 
 def run(stage: Stage, network: MemberNetworks, seeds: Sequence[int] = (0,)) -> list[Record]:
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-    return run_stage(stage, network, make_rows(200, 1), make_rows(80, 2), generators, Silent())
+    train, held_out = make_rows(200, 1), make_rows(80, 2)
+    return run_stage(stage, network, train, held_out, generators, Silent())[0]
 
 
 @pytest.mark.parametrize(("n", "size"), [(1, 4), (10, 3), (257, 256), (64, 1000)])

@@ -33,8 +33,8 @@ def test_every_member_sees_its_own_rows() -> None:
 
 def test_unequal_parts_are_filled_up_with_nothing() -> None:
     members = MemberRows.of(make_rows(), [torch.tensor([4]), torch.tensor([5, 6, 7])])
-    everything = members.all()
-    assert everything.y.tolist() == [[4.0, 4.0, 4.0], [5.0, 6.0, 7.0]]
+    (everything,) = members.parts()
+    assert everything.y.tolist() == [[4.0, 0.0, 0.0], [5.0, 6.0, 7.0]]
     assert (everything.weight[0] > 0).tolist() == [True, False, False]
     torch.testing.assert_close(everything.weight.mean(dim=1), torch.ones(2))
 
@@ -43,7 +43,7 @@ def test_windows_are_gathered() -> None:
     series = torch.arange(12.0).view(6, 2)
     windows = SeriesWindows(series, torch.tensor([2, 3, 4, 5]), 3)
     rows = Rows(windows, torch.arange(4.0), torch.ones(4))
-    batch = MemberRows.of(rows, [torch.tensor([0, 1]), torch.tensor([2, 3])]).all()
+    (batch,) = MemberRows.of(rows, [torch.tensor([0, 1]), torch.tensor([2, 3])]).parts()
     assert batch.x.shape == (2, 2, 3, 2)
     torch.testing.assert_close(batch.x[1, 0], series[2:5])
 
@@ -80,7 +80,7 @@ def test_rows_of_others_do_not_touch_a_member() -> None:
             weight_decay=0.0, patience=3, keep_best=False,
         )  # fmt: skip
         generators = [torch.Generator().manual_seed(seed) for seed in (0, 1)]
-        run_stage(stage, network, parts, parts.all(), generators, Silent())
+        run_stage(stage, network, parts, parts, generators, Silent())
         return network.by_name()["output.weight"].clone()
 
     torch.manual_seed(1)

@@ -89,7 +89,7 @@ def test_peers_say_what_they_do_and_show_calibration(method, name: str, score: s
     model = method(epochs=2, hidden=(8,), random_state=0, device="cpu")
     model.fit(rng.normal(size=(60, 2)), rng.normal(size=60))
     rows = Rows(torch.zeros(5, 2), torch.linspace(-1, 1, 5), torch.ones(5))
-    (stage,) = model._stages(rows, torch.Generator())
+    (stage,) = model._stages([rows], torch.Generator())
     assert (stage.name, stage.score_name) == (name, score)
     with torch.no_grad():
         u = stage.pit(model.module_, rows)

@@ -6,6 +6,7 @@ import copy
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -32,6 +33,7 @@ from calibrant.estimators._saving import restore_estimator, save_estimator
 from calibrant.estimators._scaling import Scaler, Scaling, fit_scaler, fit_target_scaler
 from calibrant.estimators._splits import Fold, inner_split
 from calibrant.estimators._table import TableEncoder, to_local
+from calibrant.estimators._together import Lot, train_together
 from calibrant.estimators._validation import (
     Sample,
     check_enough,
@@ -40,7 +42,14 @@ from calibrant.estimators._validation import (
 )
 from calibrant.estimators._windows import Windows
 from calibrant.metrics import pit
-from calibrant.networks import GaussianHead, Head, MemberNetworks, build_network, own_dropout
+from calibrant.networks import (
+    DistributionNetwork,
+    GaussianHead,
+    Head,
+    MemberNetworks,
+    build_network,
+    own_dropout,
+)
 from calibrant.persistence import read_model
 from calibrant.recalibration import fit_pit_map
 from calibrant.training import (
@@ -49,9 +58,7 @@ from calibrant.training import (
     Record,
     Rows,
     Stage,
-    open_progress,
     resolve_device,
-    run_stage,
 )
 
 Inputs = NDArray[np.float64] | Windows
@@ -111,13 +118,13 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
 
     # ---- what a subclass writes -------------------------------------------------------------
 
-    def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
-        """Return the stages of training, in order."""
+    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
+        """Return the stages of training, in order, for models with these training rows."""
         raise NotImplementedError(f"{type(self).__name__} must say what it minimises.")
 
     def _one_stage(
         self,
-        train: Rows,
+        lots: Sequence[Rows],
         loss: Objective,
         score: Objective,
         *,
@@ -132,7 +139,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             loss=loss,
             score=score,
             epochs=self._setting("epochs"),
-            batch_size=self._batch_size(len(train.y)),
+            batch_size=self._batch_size(lots),
             lr=self.lr,
             weight_decay=self.weight_decay,
             patience=self.patience,
@@ -166,7 +173,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         """Turn the outputs of all members, (M, n, n_outputs), into one distribution a row."""
         return self._make_head().distribution(outputs[0])
 
-    def _learn_from_held_out(self, held_out: Sample) -> None:
+    def _learn(self, train: Sample, held_out: Sample) -> None:
         """Learn what comes on top of the trained network: a map, a noise level, or nothing."""
 
     def _folds(self, sample: Sample, groups: NDArray[Any] | None, seed: int) -> list[Fold]:
@@ -218,50 +225,60 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         -------
         self
         """
+        lot = self._prepare(
+            X, y, sample_weight, validation_data=validation_data, groups=groups, cv=cv
+        )
+        train_together([self], [lot])
+        return self
+
+    def _prepare(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        validation_data: tuple[Any, ...] | None = None,
+        groups: ArrayLike | None = None,
+        cv: Any = None,
+    ) -> Lot:
+        """Check, split and scale what `fit` is given."""
         self._check_parameters()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         sample = check_sample(self, X, y, sample_weight, reset=True)
         check_enough(sample.y[sample.weight > 0])
         labels = None if groups is None else to_local(groups)
         self.monotone_ = None
+        self.target_name_ = _name_of(y)
         if validation_data is not None:
             valid = self._check_validation(validation_data)
-            self._train(sample.take(sample.weight > 0), valid, seed)
-            self.n_held_out_ = len(valid.y)
-        elif cv is None and (folds := self._folds(sample, labels, seed)):
-            self._train_folds(sample, folds, seed)
-            self.n_held_out_ = sum(len(held_out) for _, held_out in folds)
-        else:
-            inner, held_out = inner_split(
-                sample.weight,
-                fraction=self.validation_fraction,
-                groups=labels,
-                cv=cv,
-                random_state=seed,
-            )
-            self._train(sample.take(inner), sample.take(held_out), seed)
-            self.n_held_out_ = len(held_out)
-        self.target_name_ = _name_of(y)
-        return self
+            return self._lot(sample.take(sample.weight > 0), valid, seed)
+        if cv is None and (folds := self._folds(sample, labels, seed)):
+            return self._lot_of_folds(sample, folds, seed)
+        inner, held_out = inner_split(
+            sample.weight,
+            fraction=self.validation_fraction,
+            groups=labels,
+            cv=cv,
+            random_state=seed,
+        )
+        return self._lot(sample.take(inner), sample.take(held_out), seed)
 
-    def _train(self, train: Sample, valid: Sample, seed: int) -> None:
-        """Train every member on the same rows and learn from those held out."""
+    def _lot(self, train: Sample, valid: Sample, seed: int) -> Lot:
+        """Every member learns from the same rows and is judged on those held out."""
         rows, held_out = self._scaled([train, valid])
-        self._run_stages(rows, rows, held_out, seed)
-        self._learn_from_held_out(valid)
+        self.n_held_out_ = len(valid.y)
+        return Lot(rows, rows, held_out, seed, partial(self._learn, train, valid))
 
-    def _train_folds(self, sample: Sample, folds: list[Fold], seed: int) -> None:
-        """Train members on all folds but one, each with its own, and learn from all of them."""
+    def _lot_of_folds(self, sample: Sample, folds: list[Fold], seed: int) -> Lot:
+        """Each member learns from all rows but those of its fold, and is judged on these."""
         (rows,) = self._scaled([sample])
-        each = self._n_members() // len(folds)
-        sides = [
-            MemberRows.of(
-                rows, [torch.as_tensor(fold[side]) for fold in folds for _ in range(each)]
-            )
+        device = rows.y.device
+        train, held_out = (
+            MemberRows.of(rows, [torch.as_tensor(fold[side], device=device) for fold in folds])
             for side in (0, 1)
-        ]
-        self._run_stages(rows, sides[0], sides[1].all(), seed)
-        self._learn_from_folds(sample, folds)
+        )
+        self.n_held_out_ = len(np.unique(np.concatenate([fold for _, fold in folds])))
+        return Lot(rows, train, held_out, seed, partial(self._learn_from_folds, sample, folds))
 
     def _scaled(self, samples: Sequence[Sample]) -> list[Rows]:
         """Rows of samples on the device, scaled by what the first of them shows."""
@@ -274,23 +291,14 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         device = resolve_device(self.device)
         return scaled_rows(samples, self.input_scaler_, self.target_scaler_, device)
 
-    def _run_stages(
-        self, rows: Rows, train: Rows | MemberRows, validation: Rows, seed: int
-    ) -> None:
-        device = rows.y.device
-        # Everything random follows the seed, and torch's global generator stays as it is.
-        seeds = _member_seeds(seed, self._n_members())
-        generators = [torch.Generator(device).manual_seed(each) for each in seeds]
-        on_gpu = [device] if device.type == "cuda" else []
-        history: list[Record] = []
-        with torch.random.fork_rng(devices=on_gpu), open_progress(self.verbose) as progress:
-            network = self._build(len(self.input_scaler_.loc), seeds).to(device)
-            self._initialise(network, rows)
-            for stage in self._stages(rows, generators[0]):
-                history += run_stage(stage, network, train, validation, generators, progress)
-        self.module_, self.history_ = network.eval(), history
+    def _seeds(self, seed: int) -> list[int]:
+        """Seeds of the members; the first is that of a network alone."""
+        more = np.random.default_rng(seed).integers(
+            np.iinfo(np.int32).max, size=self._n_members() - 1
+        )
+        return [seed, *(int(each) for each in more)]
 
-    def _build(self, n_inputs: int, seeds: Sequence[int]) -> MemberNetworks:
+    def _build(self, seeds: Sequence[int]) -> list[DistributionNetwork]:
         """Networks before training, each initialised by its own seed."""
         networks, head = [], self._make_head()
         dropout = self._dropout()
@@ -299,7 +307,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             networks.append(
                 build_network(
                     self.network,
-                    n_inputs,
+                    len(self.input_scaler_.loc),
                     self.hidden,
                     head,
                     dropout=dropout,
@@ -307,19 +315,24 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
                     periodic=self._setting("periodic") or 0.0,
                 )
             )
+        return networks
+
+    def _as_one(self, networks: Sequence[DistributionNetwork]) -> MemberNetworks:
         return MemberNetworks(networks, sequences=self.n_steps_ is not None)
 
-    def _initialise(self, network: MemberNetworks, rows: Rows) -> None:
+    def _initialise(self, networks: Sequence[DistributionNetwork], rows: Rows) -> None:
         """Start at the mean of the scaled target: 0, or somewhere in [0, 1]."""
-        network.by_name()["output.bias"][:] = network.head.initial_bias(*rows.target_moments())
+        bias = networks[0].head.initial_bias(*rows.target_moments())
+        for network in networks:
+            network.output.bias.detach()[:] = bias
 
     def _dropout(self) -> float:
         return own_dropout(self.network) if self.dropout is None else self.dropout
 
-    def _batch_size(self, n_rows: int) -> int:
+    def _batch_size(self, lots: Sequence[Rows]) -> int:
         if self.batch_size == "auto":
             # Eight steps an epoch on small data, so that epochs and patience keep their meaning.
-            return min(256, max(16, n_rows // 8))
+            return min(256, max(16, len(lots[0].y) // 8))
         return self.batch_size
 
     # ---- predict ----------------------------------------------------------------------------
@@ -344,18 +357,18 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     @torch.no_grad()
     def _raw_distribution(self, x: Inputs, members: slice = slice(None)) -> Distribution:
         """What these members say, in target units, before recalibration and bounds."""
-        network = self._for_prediction()
+        network = self._for_prediction(members)
         parts = [
-            self._answer(self._forward(network, inputs)[members])
+            self._answer(self._forward(network, inputs))
             for _, inputs in self._chunks(x, next(network.parameters()))
         ]
         scaler = self.target_scaler_
         return concatenate(parts).affine(float(scaler.loc), float(scaler.scale))
 
-    def _for_prediction(self) -> MemberNetworks:
-        """Copy of the network in float64, or what its device has."""
+    def _for_prediction(self, members: slice = slice(None)) -> MemberNetworks:
+        """Copy of these members in float64, or what their device has."""
         device = next(self.module_.parameters()).device
-        return copy.deepcopy(self.module_).to(
+        return copy.deepcopy(self.module_.part(members)).to(
             torch.float32 if device.type == "mps" else torch.float64
         )
 
@@ -452,12 +465,6 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         X, y, weights = data if len(data) == 3 else (*data, None)
         sample = check_sample(self, X, y, weights, reset=False)
         return sample.take(sample.weight > 0)
-
-
-def _member_seeds(seed: int, members: int) -> list[int]:
-    """Seeds of the members; the first is that of a network alone."""
-    more = np.random.default_rng(seed).integers(np.iinfo(np.int32).max, size=members - 1)
-    return [seed, *(int(each) for each in more)]
 
 
 def _name_of(y: Any) -> str | None:

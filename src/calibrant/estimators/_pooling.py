@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 Array = NDArray[np.float64]
@@ -12,29 +13,38 @@ _LEAST = 0.2  # narrower than a fifth is no extrapolation any more
 _END = 1e-12  # of a probability whose normal score is still a number
 
 
-def as_of_all(pooled: Array, alone: Array, size: int, full: int) -> Array:
-    """PIT values that pools of all networks would have given.
+def as_of_all(values: Array, full: int) -> Array:
+    """PIT values that the pool of all networks would have given, (n,).
 
-    Out of fold a row is predicted by `size` networks, in the end by all `full` of them. A pool
-    of r networks misses by more, and spreads less, by a share that falls like 1 / r: the mean
-    distance of outcomes from the median, in normal scores, is ``a + b / r``. One network and
-    pools of `size` give a and b; the normal scores are drawn in by what they foretell for
-    `full`. Scores, and not the predictions themselves, so that atoms stay where they are.
+    Out of fold a row is predicted by R networks, in the end by all `full` of them, whose
+    distribution functions F are averaged. Given the row the F(y) are draws of one distribution,
+    so the mean square of ``F(y) - 1/2`` of a pool of r networks is exactly ``a + b / r``. Single
+    networks and pools of R give a and b; the normal scores of the pools are drawn in until their
+    mean square is that of `full`. Scores, and not the predictions themselves, so that atoms stay
+    where they are.
 
     Parameters
     ----------
-    pooled : array of shape (n,)
-        PIT values out of fold of pools of `size` networks.
-    alone : array of shape (n * size,)
-        Those of single networks.
-    size, full : int
-        Networks of a pool, and of the whole ensemble.
+    values : array of shape (n, R)
+        PIT values of every row by the R networks that never saw it.
+    full : int
+        Networks of the whole ensemble.
     """
+    size = values.shape[1]
+    pooled: Array = values.mean(axis=1)
     if size == 1:
         return pooled  # nothing to learn b from
-    score, single = (ndtri(np.clip(u, _END, 1.0 - _END)) for u in (pooled, alone))
-    now, before = (float(np.mean(np.abs(each))) for each in (score, single))
+    now, before = (float(np.mean((u - 0.5) ** 2)) for u in (pooled, values))
     slope = (before - now) / (1.0 - 1.0 / size)
-    factor = (now - slope * (1.0 / size - 1.0 / full)) / now
-    values: Array = ndtr(min(max(factor, _LEAST), 1.0) * score)
-    return values
+    wanted = now - slope * (1.0 / size - 1.0 / full)
+    score = ndtri(np.clip(pooled, _END, 1.0 - _END))
+
+    def excess(factor: float) -> float:
+        return float(np.mean((ndtr(factor * score) - 0.5) ** 2) - wanted)
+
+    if excess(_LEAST) >= 0.0 or excess(1.0) <= 0.0:
+        factor = _LEAST if excess(_LEAST) >= 0.0 else 1.0
+    else:
+        factor = brentq(excess, _LEAST, 1.0)
+    drawn_in: Array = ndtr(factor * score)
+    return drawn_in

@@ -40,7 +40,6 @@ def save_estimator(
         "class": type(model).__name__,
         "parameters": parameters,
         "n_features": model.n_features_in_,
-        "n_inputs": len(model.input_scaler_.loc),
         "n_steps": model.n_steps_,
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])] or None,
         "target_name": model.target_name_,
@@ -119,7 +118,7 @@ def _restore(
     if "monotone.x" in tensors:
         model.monotone_ = MonotoneMap(tensors["monotone.x"], tensors["monotone.y"])
     with torch.random.fork_rng(devices=[]):  # the first weights are random, and replaced
-        network = model._build(int(manifest["n_inputs"]), range(model._n_members()))
+        network = model._as_one(model._build(range(model._n_members())))
     network.load_by_name(
         {
             name.removeprefix("network."): torch.as_tensor(value)

@@ -40,20 +40,20 @@ class SpreadRegressor(NetworkRegressor):
         return MixtureHead(self.components) if self.head == "mixture" else PointHead()
 
     def _likelihood(self, outputs: Tensor, rows: Rows) -> Tensor:
-        """Likelihood of the distribution that k answers make, (1,): the k are one model.
+        """Likelihood of the distribution that k answers make, one number for each of G models.
 
         Parameters
         ----------
-        outputs : tensor of shape (k, b, n_outputs)
-        rows : Rows of shape (b,) or (1, b)
+        outputs : tensor of shape (G, k, b, n_outputs)
+        rows : Rows of shape (b,) or (G, b)
         """
-        y, weight = rows.y.reshape(-1), rows.weight.reshape(-1)
+        y, weight = (part.view(-1, rows.n_rows) for part in (rows.y, rows.weight))
         if self.head == "mixture":
-            each = self._make_head().torch_distribution(outputs).log_prob(y)  # (k, b)
-            loss = math.log(len(outputs)) - torch.logsumexp(each, dim=0)
+            each = self._make_head().torch_distribution(outputs).log_prob(y[:, None])  # (G, k, b)
+            loss = math.log(outputs.shape[1]) - torch.logsumexp(each, dim=1)
         else:
             loss = negative_log_likelihood(normal_of(outputs), y)
-        return (weight * loss).mean().reshape(1)
+        return (weight * loss).mean(dim=-1)
 
     def _answer(self, outputs: Tensor) -> Distribution:
         if self.head == "mixture":
@@ -69,10 +69,10 @@ class SpreadRegressor(NetworkRegressor):
 
 
 def normal_of(points: Tensor) -> torch.distributions.Normal:
-    """Normal of shape (n,) from outputs of shape (k, n, 1): mean and variance over k."""
+    """Normal of shape (..., n) from outputs of shape (..., k, n, 1): mean and variance over k."""
     values = points[..., 0]
-    variance = values.var(dim=0, correction=0) + _LEAST_VARIANCE
-    return torch.distributions.Normal(values.mean(dim=0), variance.sqrt(), validate_args=False)
+    variance = values.var(dim=-2, correction=0) + _LEAST_VARIANCE
+    return torch.distributions.Normal(values.mean(dim=-2), variance.sqrt(), validate_args=False)
 
 
 def normal_of_points(points: Tensor) -> Normal:

@@ -1,22 +1,109 @@
-"""Several models fitted at once."""
+"""Models of one kind, trained as one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from calibrant.estimators._base import NetworkRegressor
+import torch
+
+from calibrant.errors import ParameterError
+from calibrant.training import MemberRows, Rows, open_progress, run_stage
+
+if TYPE_CHECKING:
+    from calibrant.estimators._base import NetworkRegressor
+
+
+class Lot(NamedTuple):
+    """What one model is trained on."""
+
+    rows: Rows  # all that it may learn from
+    train: Rows | MemberRows
+    validation: Rows | MemberRows
+    seed: int
+    learn: Callable[[], None]  # what the trained model learns from rows held out
 
 
 def fit_together(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str, Any]]) -> None:
-    """Fit models of one class and the same settings, each to its own rows and with its own seed.
+    """Fit several models as one batched program, each as if by its own `fit`.
+
+    Every model keeps its own scaling, split, initialisation, order of batches, early stopping
+    and roll-back. On a GPU ten models cost little more time than one.
 
     Parameters
     ----------
-    models : sequence of NetworkRegressor
-        They may differ in `random_state` only.
-    fits : sequence of dict
-        Arguments of ``fit`` for each: ``X``, ``y`` and perhaps ``groups`` or ``cv``.
+    models : sequence of estimators
+        Of one class with the same parameters, `random_state` excepted; fitted in place.
+    fits : sequence of mappings
+        What `fit` is called with, by name, for every model: ``{"X": X, "y": y}`` and more. Inputs
+        must have the same number of columns (and steps); numbers of rows may differ a little.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import HeteroscedasticRegressor
+    >>> from calibrant.estimators import fit_together
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (200, 1))
+    >>> y = X[:, 0] + 0.1 * rng.standard_normal(200)
+    >>> models = [HeteroscedasticRegressor(random_state=seed) for seed in range(3)]
+    >>> fit_together(models, [{"X": X[:150], "y": y[:150]}] * 3)
+    >>> [model.predict(X[150:]).shape for model in models]
+    [(50,), (50,), (50,)]
     """
-    for model, fit in zip(models, fits, strict=True):
-        model.fit(**fit)
+    if not models or len(models) != len(fits):
+        raise ParameterError(
+            f"fit_together takes one fit for every model, got {len(models)} models and "
+            f"{len(fits)} fits."
+        )
+    settings = [_settings(model) for model in models]
+    if any(type(model) is not type(models[0]) for model in models) or any(
+        each != settings[0] for each in settings
+    ):
+        raise ParameterError(
+            "fit_together takes models of one class whose parameters are equal but for "
+            "random_state; fit others one by one."
+        )
+    lots = [model._prepare(**fit) for model, fit in zip(models, fits, strict=True)]
+    train_together(models, lots)
+
+
+def train_together(models: Sequence[NetworkRegressor], lots: Sequence[Lot]) -> None:
+    """Train the networks of prepared models and let each model learn from its held-out rows."""
+    leader, members = models[0], models[0]._n_members()
+    device = lots[0].rows.y.device
+    # Everything random follows the seeds, and torch's global generator stays as it is.
+    seeds = [model._seeds(lot.seed) for model, lot in zip(models, lots, strict=True)]
+    generators = [torch.Generator(device).manual_seed(seed) for own in seeds for seed in own]
+    histories: list[list[Any]] = [[] for _ in models]
+    with (
+        torch.random.fork_rng(devices=[device] if device.type == "cuda" else []),
+        open_progress(leader.verbose) as progress,
+    ):
+        networks = []
+        for model, lot, own in zip(models, lots, seeds, strict=True):
+            built = model._build(own)
+            model._initialise(built, lot.rows)
+            networks += built
+        network = leader._as_one(networks).to(device)
+        for stage in leader._stages([lot.rows for lot in lots], generators[0]):
+            each = 1 if stage.together else members
+            train, validation = (_side(lots, name, each) for name in ("train", "validation"))
+            records = run_stage(
+                stage, network, train, validation, generators, progress, len(models)
+            )
+            for history, more in zip(histories, records, strict=True):
+                history += more
+    for i, (model, lot) in enumerate(zip(models, lots, strict=True)):
+        model.module_ = network.part(slice(i * members, (i + 1) * members)).eval()
+        model.history_ = histories[i]
+        lot.learn()
+
+
+def _side(lots: Sequence[Lot], name: str, members: int) -> Rows | MemberRows:
+    sides = [getattr(lot, name) for lot in lots]
+    return sides[0] if len(sides) == 1 else MemberRows.join(sides, members)
+
+
+def _settings(model: NetworkRegressor) -> dict[str, Any]:
+    return {k: v for k, v in model.get_params(deep=False).items() if k != "random_state"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
@@ -89,26 +89,29 @@ class DeepGPRegressor(NetworkRegressor):
     def _n_answers(self) -> int:
         return self.prediction_samples
 
-    def _train(self, train: Sample, valid: Sample, seed: int) -> None:
-        self.n_inducing_ = float(min(self.inducing, len(np.unique(train.x, axis=0))))
-        super()._train(train, valid, seed)
+    def _scaled(self, samples: Sequence[Sample]) -> list[Rows]:
+        self.n_inducing_ = float(min(self.inducing, len(np.unique(samples[0].x, axis=0))))
+        return super()._scaled(samples)
 
-    def _build(self, n_inputs: int, seeds: Sequence[int]) -> MemberNetworks:
+    def _build(self, seeds: Sequence[int]) -> list[DistributionNetwork]:
         process = _deep_gaussian_process()
         torch.manual_seed(seeds[0])
+        n_inputs = len(self.input_scaler_.loc)
         width = min(n_inputs, _WIDEST) if self.hidden_dims == "auto" else self.hidden_dims
         network = process(n_inputs, [width] * self.hidden_layers, int(self.n_inducing_))
         # What `MemberNetworks` asks of a single network it has: head, output and weights.
-        return MemberNetworks([cast(DistributionNetwork, network)])
+        return [cast(DistributionNetwork, network)]
 
-    def _initialise(self, network: MemberNetworks, rows: Rows) -> None:
+    def _initialise(self, networks: Sequence[DistributionNetwork], rows: Rows) -> None:
         points = _inducing_points(rows, int(self.n_inducing_))
-        _process(network).start_at(points, rows.x, *rows.target_moments())
+        process = cast("DeepGaussianProcess", networks[0])
+        process.to(rows.y.device).start_at(points, rows.x, *rows.target_moments())
 
-    def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
-        loss = partial(_negative_elbo, samples=self.training_samples, n_rows=len(train.y))
+    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
+        loss = partial(_negative_elbo, samples=self.training_samples, n_rows=len(lots[0].y))
         score = partial(_mixture_nll, samples=min(self.prediction_samples, _VALIDATION_SAMPLES))
-        return [self._one_stage(train, loss, score)]
+        # Decompositions report to the host whether they succeeded.
+        return [replace(self._one_stage(lots, loss, score), recordable=())]
 
     def _forward(self, network: MemberNetworks, x: Tensor) -> Tensor:
         return _process(network).outputs(x, self.prediction_samples)

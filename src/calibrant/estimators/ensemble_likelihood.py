@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -41,11 +42,14 @@ class EnsembleLikelihoodRegressor(SpreadRegressor):
     def _n_members(self) -> int:
         return self.members
 
-    def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
-        return [self._one_stage(train, self._loss, self._loss, together=True)]
+    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
+        return [self._one_stage(lots, self._loss, self._loss, together=True)]
 
     def _loss(self, network: MemberNetworks, rows: Rows) -> Tensor:
-        return self._likelihood(network.outputs(rows.x), rows)
+        x = rows.x
+        if rows.y.ndim == 2 and len(x) > 1:  # a model's rows for each of its members
+            x = x[:, None].expand(-1, self.members, *x.shape[1:]).flatten(0, 1)
+        return self._likelihood(network.outputs(x).unflatten(0, (-1, self.members)), rows)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

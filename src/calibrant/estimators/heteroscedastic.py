@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -125,8 +126,8 @@ class HeteroscedasticRegressor(NetworkRegressor):
             else super()._answer(outputs)
         )
 
-    def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
-        return [self._one_stage(train, self._likelihood, mean_nll, pit=pit_values)]
+    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
+        return [self._one_stage(lots, self._likelihood, mean_nll, pit=pit_values)]
 
     def _likelihood(self, network: MemberNetworks, rows: Rows) -> Tensor:
         return mean_nll(network, rows, self.beta)

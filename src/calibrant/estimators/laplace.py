@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -80,12 +81,11 @@ class LaplaceRegressor(NetworkRegressor):
 
     _numbers: ClassVar[tuple[str, ...]] = ("prior_precision_", "posterior_root_")
 
-    def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
+    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
         loss = partial(mean_nll, beta=self.beta)
-        return [self._one_stage(train, loss, mean_nll, pit=pit_values)]
+        return [self._one_stage(lots, loss, mean_nll, pit=pit_values)]
 
-    def _train(self, train: Sample, valid: Sample, seed: int) -> None:
-        super()._train(train, valid, seed)
+    def _learn(self, train: Sample, held_out: Sample) -> None:
         self.prior_precision_, self.posterior_root_ = self._posterior(train)
 
     @torch.no_grad()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -67,9 +68,8 @@ class MCDropoutRegressor(SpreadRegressor):
     def _n_answers(self) -> int:
         return self.passes
 
-    def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
-        self.noise_ = 0.0  # unknown until the network is trained
-        return [self._one_stage(train, mean_nll, mean_nll)]
+    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
+        return [self._one_stage(lots, mean_nll, mean_nll)]
 
     def _forward(self, network: MemberNetworks, x: Tensor) -> Tensor:
         return network.passes(x, self.passes, PASS_SEED)
@@ -81,7 +81,8 @@ class MCDropoutRegressor(SpreadRegressor):
         total = Normal(passes.loc, np.sqrt(passes.variance + self.noise_))
         return total.with_epistemic(passes.variance)
 
-    def _learn_from_held_out(self, held_out: Sample) -> None:
+    def _learn(self, train: Sample, held_out: Sample) -> None:
+        self.noise_ = 0.0  # until it is known
         if self.noise == "none" or self.head == "mixture":
             return
         dist = self._raw_distribution(held_out.x)

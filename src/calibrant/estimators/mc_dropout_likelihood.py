@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -46,18 +47,19 @@ class MCDropoutLikelihoodRegressor(SpreadRegressor):
     def _n_answers(self) -> int:
         return self.passes
 
-    def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
-        return [self._one_stage(train, self._loss, self._score)]
+    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
+        stage = self._one_stage(lots, self._loss, self._score)
+        return [replace(stage, recordable=("loss",))]  # the score's passes draw on the CPU
 
     def _loss(self, network: MemberNetworks, rows: Rows) -> Tensor:
-        x = rows.x[0]  # (b, d) or (b, steps, d): one network
-        k = self.training_passes
-        repeated = network.outputs(x.repeat(k, *[1] * (x.ndim - 1)))  # (1, k b, n_outputs)
-        return self._likelihood(repeated.view(k, len(x), -1), rows)
+        x, k = rows.x, self.training_passes  # (G, b, d) or (G, b, steps, d)
+        repeated = network.outputs(x.repeat(1, k, *[1] * (x.ndim - 2)))  # (G, k b, n_outputs)
+        return self._likelihood(repeated.unflatten(1, (k, -1)), rows)
 
     def _score(self, network: MemberNetworks, rows: Rows) -> Tensor:
         # As many passes as in training: more would cost more than the epoch that they judge.
-        return self._likelihood(network.passes(rows.x, self.training_passes, PASS_SEED), rows)
+        passes = network.passes(rows.x, self.training_passes, PASS_SEED)
+        return self._likelihood(passes if network.size > 1 else passes[None], rows)
 
     def _forward(self, network: MemberNetworks, x: Tensor) -> Tensor:
         return network.passes(x, self.passes, PASS_SEED)

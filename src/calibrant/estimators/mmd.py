@@ -62,12 +62,11 @@ class MMDRegressor(HeteroscedasticRegressor):
         four networks with mixture heads that see their inputs through periodic embeddings and
         are trained by the kernel score with averaged weights.
     members : int or None
-        Networks a fold; their predictions are mixed.
+        Networks whose predictions are mixed; with `cross_fit`, how often all rows are dealt out.
     cross_fit : int or None
-        Folds, each with `members` networks of its own; they are stopped on the fold that they
-        never saw, and all rows teach the map. Worth it where rows are few; where pools of
-        `members` say little about the pool of all (discrete targets), a hold-out is safer: 0, or
-        a `cv` or `validation_data` of your own.
+        Folds into which the rows are dealt out, `members` times anew. Every fold has a network
+        that never sees it and is stopped on it, so that every row is held out `members` times
+        and all rows teach the map. 0 holds one part of the rows out for all networks.
     match : {"rows", "joint", "marginal", "distribution"} or None
         Which pairs of rows are compared: each row with itself alone, which is the kernel score
         of `anchor`; pairs given the input; all pairs (the paper); or pairs given the prediction.
@@ -94,6 +93,8 @@ class MMDRegressor(HeteroscedasticRegressor):
         Budget of stage 2, as `epochs`, `batch_size`, `lr` and `patience` are of stage 1.
     average : float or None
         Epochs over which the weights of stage 2 are averaged; 0 takes them as they are.
+    decay : bool or None
+        Let the learning rate of stage 2 fall to 0 along a cosine over its epochs.
     recalibrate : bool, default True
         Learn the final monotone map from the held-out rows.
 
@@ -132,6 +133,7 @@ class MMDRegressor(HeteroscedasticRegressor):
     matching_lr: float | None = None
     matching_patience: int | None = None
     average: float | None = None
+    decay: bool | None = None
     recalibrate: bool = True
 
     @classmethod
@@ -176,13 +178,15 @@ class MMDRegressor(HeteroscedasticRegressor):
             "matching_lr": 1e-4,
             "matching_patience": 200,
             "average": 0.0,
+            "decay": False,
             "recalibrate": False,
         }
         return cls(**(published | changes))
 
-    def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
-        kernel = GaussianKernel(self._bandwidths(train.y))
-        matching = self._matching(kernel, train)
+    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
+        # Scaled targets of several models have the same spread but for rounding.
+        kernel = GaussianKernel(self._bandwidths(lots[0].y))
+        matching = self._matching(kernel, lots)
         anchor_kernel: Kernel = EnergyKernel() if self.anchor_kernel == "energy" else kernel
 
         def loss(network: MemberNetworks, rows: Rows) -> Tensor:
@@ -193,9 +197,8 @@ class MMDRegressor(HeteroscedasticRegressor):
                 dist = network.head.torch_distribution(matched)
                 value = matching(dist, some.y, some.flat, some.weight, generator)
             if self.anchor > 0:
-                score = kernel_score(
-                    network.head.torch_distribution(outputs), rows.y, anchor_kernel
-                )
+                dist = network.head.torch_distribution(outputs)
+                score = kernel_score(dist, rows.y, anchor_kernel, torch.float32)
                 value = value + self.anchor * (rows.weight * score).mean(dim=-1)
             return value
 
@@ -205,20 +208,21 @@ class MMDRegressor(HeteroscedasticRegressor):
             loss=loss,
             score=_mean_crps,
             epochs=self._setting("matching_epochs"),
-            batch_size=self._batch_size(len(train.y)) if size == "auto" else size,
+            batch_size=self._batch_size(lots) if size == "auto" else size,
             lr=self._setting("matching_lr"),
             weight_decay=self.weight_decay,
             patience=self._setting("matching_patience"),
             average=self._setting("average"),
+            decay=self._setting("decay"),
             updates=self.updates,
             keep_best=self.rollback,
             name="matching",
             score_name="CRPS",
             pit=pit_values,
         )
-        return [*super()._stages(train, generator), stage2]
+        return [*super()._stages(lots, generator), stage2]
 
-    def _matching(self, kernel: Kernel, train: Rows) -> DistributionMatchingLoss | None:
+    def _matching(self, kernel: Kernel, lots: Sequence[Rows]) -> DistributionMatchingLoss | None:
         match = self._setting("match")
         if match == "rows":
             return None  # the anchor is all there is
@@ -227,7 +231,7 @@ class MMDRegressor(HeteroscedasticRegressor):
             statistic=self.statistic,
             expectation=self.expectation,
             kernel=kernel,
-            condition_bandwidth=self._condition_bandwidth(train),
+            condition_bandwidth=self._condition_bandwidth(lots),
         )
 
     def _matched(self, outputs: Tensor, rows: Rows) -> tuple[Tensor, Rows]:
@@ -254,9 +258,12 @@ class MMDRegressor(HeteroscedasticRegressor):
             )
         return self.bandwidths
 
-    def _condition_bandwidth(self, train: Rows) -> float | None:
+    def _condition_bandwidth(self, lots: Sequence[Rows]) -> Tensor | float | None:
+        """Bandwidth of every member: the inputs of several models lie differently far apart."""
         if self._setting("match") == "joint" and self.condition_bandwidth is None:
-            return 0.1 * median_squared_distance(train.take(median_rows(len(train.y))).flat)
+            some = [rows.take(median_rows(len(rows.y))).flat for rows in lots]
+            medians = [median_squared_distance(x) for x in some for _ in range(self._n_members())]
+            return 0.1 * torch.tensor(medians, dtype=torch.float64, device=some[0].device)
         return self.condition_bandwidth
 
     def at_most(self, epochs: int) -> Self:
@@ -278,7 +285,7 @@ class MMDRegressor(HeteroscedasticRegressor):
             return super()._answer(outputs)
         return equal_mixture(self._make_head(), outputs)
 
-    def _learn_from_held_out(self, held_out: Sample) -> None:
+    def _learn(self, train: Sample, held_out: Sample) -> None:
         if self.recalibrate:
             self._learn_map(held_out)
 
@@ -286,22 +293,25 @@ class MMDRegressor(HeteroscedasticRegressor):
         count, rows = self._setting("cross_fit"), int((sample.weight > 0).sum())
         if not count or rows < _LEAST_ROWS * count:
             return []
-        return cross_folds(sample.weight, count, groups, seed)
+        # Dealt out anew for every member: networks that judge a row together must differ as much
+        # as any others of the ensemble do, also in the rows that they saw.
+        return [
+            fold
+            for repeat in range(self._setting("members"))
+            for fold in cross_folds(sample.weight, count, groups, seed + repeat)
+        ]
 
     def _learn_from_folds(self, sample: Sample, folds: list[Fold]) -> None:
         """Learn the map from networks that never saw the rows they are judged on."""
         if not self.recalibrate:
             return
-        each = self._setting("members")
-        pooled, alone = [], []
-        for first, (_, held_out) in zip(range(0, self._n_members(), each), folds, strict=True):
-            x, y = sample.x[held_out], sample.y[held_out]
-            pooled.append(pit(self._raw_distribution(x, slice(first, first + each)), y))
-            for member in range(first, first + each):
-                alone.append(pit(self._raw_distribution(x, slice(member, member + 1)), y))
-        values = as_of_all(np.concatenate(pooled), np.concatenate(alone), each, self._n_members())
-        weight = np.concatenate([sample.weight[held_out] for _, held_out in folds])
-        self.monotone_ = fit_pit_map(values, weight)
+        repeats = self._setting("members")
+        values = np.full((len(sample.y), repeats), np.nan)
+        for i, (_, held_out) in enumerate(folds):
+            dist = self._raw_distribution(sample.x[held_out], slice(i, i + 1))
+            values[held_out, i * repeats // len(folds)] = pit(dist, sample.y[held_out])
+        rows = sample.weight > 0
+        self.monotone_ = fit_pit_map(as_of_all(values[rows], len(folds)), sample.weight[rows])
 
     def _check_parameters(self) -> None:
         if self.quality not in PRESETS:

@@ -63,10 +63,10 @@ class QuantileNetworkRegressor(NetworkRegressor):
     def _make_head(self) -> Head:
         return QuantileHead(self.levels)
 
-    def _stages(self, train: Rows, generator: torch.Generator) -> list[Stage]:
+    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
         return [
             self._one_stage(
-                train,
+                lots,
                 _mean_crps,
                 _mean_crps,
                 name="quantiles",
@@ -75,7 +75,7 @@ class QuantileNetworkRegressor(NetworkRegressor):
             )
         ]
 
-    def _learn_from_held_out(self, held_out: Sample) -> None:
+    def _learn(self, train: Sample, held_out: Sample) -> None:
         if self.recalibrate:
             self._learn_map(held_out)
 

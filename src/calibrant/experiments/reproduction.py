@@ -69,7 +69,7 @@ def reproduction(
         summary(runs),
         "## How it was run\n",
         _commands(runs, protocols, results),
-        _circumstances(runs, protocols),
+        circumstances(runs, protocols),
         *([_QUICK] if any(name.endswith("-quick") for name in protocols) else []),
         "## What reproduces\n",
         _verdicts(runs),
@@ -177,7 +177,7 @@ def _chosen(option: str, known: Mapping[str, object], found: set[str]) -> str:
     return "" if len(names) == len(known) else f" {option} {','.join(names)}"
 
 
-def _circumstances(runs: Sequence[Record], protocols: Sequence[str]) -> str:
+def circumstances(runs: Sequence[Record], protocols: Sequence[str]) -> str:
     """When, where and with which versions, as the results tell it."""
     groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in runs:

@@ -10,6 +10,7 @@ from calibrant.kernels.bandwidths import (
     adaptive_bandwidths,
     median_rows,
     median_squared_distance,
+    median_squared_distances,
 )
 from calibrant.kernels.condition import condition_kernel
 from calibrant.kernels.energy import EnergyKernel
@@ -26,4 +27,5 @@ __all__ = [
     "condition_kernel",
     "median_rows",
     "median_squared_distance",
+    "median_squared_distances",
 ]

@@ -30,6 +30,17 @@ def median_squared_distance(z: Tensor) -> float:
 
     At most 1000 rows, evenly spaced, are looked at.
     """
-    distances = torch.pdist(z[median_rows(len(z))].double())
-    median = float(distances.median()) ** 2 if len(distances) else 0.0
-    return median if median > 0 else 1.0
+    return float(median_squared_distances(z))
+
+
+def median_squared_distances(z: Tensor) -> Tensor:
+    """`median_squared_distance` of each of several batches, (..., n, d) to (...), in float64."""
+    z = z[..., median_rows(z.shape[-2]), :].double()
+    n = z.shape[-2]
+    if n < 2:
+        return z.new_ones(z.shape[:-2])
+    i, j = torch.triu_indices(n, n, offset=1, device=z.device)
+    # Not through products of matrices, which lose the digits of rows far from 0.
+    distances = torch.cdist(z, z, compute_mode="donot_use_mm_for_euclid_dist")[..., i, j]
+    median = distances.median(dim=-1).values.square()
+    return torch.where(median > 0, median, 1.0)

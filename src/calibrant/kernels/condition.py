@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 
-def condition_kernel(z: Tensor, bandwidth: float, rows: slice | None = None) -> Tensor:
+def condition_kernel(z: Tensor, bandwidth: float = 1.0, rows: slice | None = None) -> Tensor:
     """``K(z, z') = exp(-|z - z'|^2 / (2 bandwidth))`` for all pairs.
 
     Parameters

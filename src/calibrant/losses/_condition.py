@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+import math
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from calibrant.errors import ParameterError
-from calibrant.kernels import median_squared_distance
+from calibrant.kernels import median_squared_distances
 from calibrant.losses._prediction import Prediction
 
 Match = Literal["marginal", "joint", "distribution"]
 
 
-class Condition(NamedTuple):
-    """Rows z and the bandwidth of ``K = exp(-|z - z'|^2 / (2 bandwidth))``, without gradient."""
-
-    z: Tensor  # (..., n, d)
-    bandwidth: float
-
-    def of_batches(self, shape: torch.Size, dtype: torch.dtype) -> Condition:
-        """Rows for batches of `shape` (..., n) that stand in one row, (B, n, d)."""
-        z = self.z.to(dtype).expand(*shape, -1)
-        return Condition(z.reshape(-1, *z.shape[-2:]), self.bandwidth)
-
-
 def condition_of(
-    match: Match, prediction: Prediction, x: Tensor | None, bandwidth: float | None
-) -> Condition | None:
-    """Condition of a batch; a bandwidth of None is a tenth of the median squared distance."""
+    match: Match, prediction: Prediction, x: Tensor | None, bandwidth: float | Tensor | None
+) -> Tensor | None:
+    """Condition z of every row, (..., n, d), in units in which its bandwidth is 1.
+
+    Parameters
+    ----------
+    bandwidth : float, tensor of shape (M,) or None
+        The h of ``K = exp(-|z - z'|^2 / (2 h))``, one for all or one for each of M batches; None
+        is a tenth of the median squared distance in each batch.
+    """
     if match == "marginal":
         return None
     if match == "joint":
@@ -38,11 +34,26 @@ def condition_of(
         z = x.detach()
     else:
         z = _moments(prediction)
-    if bandwidth is None:
-        bandwidth = 0.1 * median_squared_distance(z.reshape(-1, z.shape[-1]))
     # Squared distances of float32 rows far from 0 would be differences of large numbers.
     z = z.double()
-    return Condition(z - z.mean(dim=-2, keepdim=True), bandwidth)
+    z = z - z.mean(dim=-2, keepdim=True)
+    if bandwidth is None:
+        bandwidth = 0.1 * median_squared_distances(z)
+    if not isinstance(bandwidth, Tensor):
+        return z / math.sqrt(bandwidth)
+    batches = prediction.means.shape[:-2]
+    if bandwidth.ndim and bandwidth.shape not in (batches, z.shape[:-2]):
+        raise ParameterError(
+            "condition_bandwidth must be a number or one number for each batch, of shape "
+            f"{tuple(batches)}, got shape {tuple(bandwidth.shape)}."
+        )
+    return z / bandwidth.to(z).sqrt()[..., None, None]
+
+
+def in_one_row(z: Tensor, shape: torch.Size, dtype: torch.dtype) -> Tensor:
+    """Conditions of batches of `shape` (..., n), the batches behind each other, (B, n, d)."""
+    z = z.to(dtype).expand(*shape, -1)
+    return z.reshape(-1, *z.shape[-2:])
 
 
 def _moments(prediction: Prediction) -> Tensor:

@@ -10,7 +10,6 @@ from torch.utils.checkpoint import checkpoint
 
 from calibrant.errors import ParameterError
 from calibrant.kernels import GaussianKernel, Kernel
-from calibrant.losses._condition import Condition
 from calibrant.losses._difference import Difference
 from calibrant.losses._spectral import as_tensors, count_waves, waves, waves_at
 
@@ -19,7 +18,7 @@ _MOST_WAVES = 10_000  # of all kernels; each costs as much as `features` rows of
 
 
 def random_features_v(
-    difference: Difference, kernel: Kernel, condition: Condition, features: int
+    difference: Difference, kernel: Kernel, condition: Tensor, features: int
 ) -> Tensor:
     """Squared joint MMD, V-statistic, (B,), with ``K(z, z') ~ mean_f cos(w_f (z - z'))``.
 
@@ -59,16 +58,16 @@ def random_features_v(
         return torch.stack(sums)  # (2, B, Q, 2 F)
 
     total = torch.zeros((), dtype=torch.float64, device=w.device)
-    rows = [each.double().split(size, dim=1) for each in (*difference, condition.z)]
+    rows = [each.double().split(size, dim=1) for each in (*difference, condition)]
     for chunk in zip(*rows, strict=True):
         total = total + checkpoint(part, *chunk, use_reentrant=False)
     return (weight[:, None] * total.square()).sum(dim=(0, 2, 3))
 
 
-def _frequencies(condition: Condition, features: int) -> Tensor:
+def _frequencies(condition: Tensor, features: int) -> Tensor:
     """Draws from the spectrum of the kernel on the condition, (d, F)."""
     # The same in every call and on every device: a loss must not change under the steps.
     generator = torch.Generator().manual_seed(0)
-    shape = condition.z.shape[-1], features
+    shape = condition.shape[-1], features
     normal = torch.randn(shape, generator=generator, dtype=torch.float64)
-    return normal.to(condition.z.device) / math.sqrt(condition.bandwidth)
+    return normal.to(condition.device)

@@ -19,7 +19,6 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from calibrant.kernels import GaussianKernel, Kernel, condition_kernel
-from calibrant.losses._condition import Condition
 from calibrant.losses._difference import Difference
 
 _ELEMENTS = 1 << 16  # pairs at a time: temporaries of a quarter to half a megabyte
@@ -34,7 +33,7 @@ class Sums(NamedTuple):
 
 
 def fused_v(
-    difference: Difference, kernel: Kernel, condition: Condition | None, *, diagonal: bool
+    difference: Difference, kernel: Kernel, condition: Tensor | None, *, diagonal: bool
 ) -> Tensor:
     """Sum over pairs of rows, with or without i = j, (B,), in memory linear in n.
 
@@ -57,7 +56,7 @@ class _Fused(torch.autograd.Function):
         y: Tensor,
         share: Tensor,
         kernel: Kernel,
-        condition: Condition | None,
+        condition: Tensor | None,
         diagonal: bool,
     ) -> Tensor:
         add_up = _choose(kernel, means.device)
@@ -89,7 +88,7 @@ def _choose(kernel: Kernel, device: torch.device) -> Any:
 
 
 def add_up_pairs(
-    difference: Difference, kernel: Kernel, condition: Condition | None, diagonal: bool
+    difference: Difference, kernel: Kernel, condition: Tensor | None, diagonal: bool
 ) -> Sums:
     """All sums, block of rows by block of rows."""
     y, share, means, variances, masses = difference
@@ -109,7 +108,7 @@ def add_up_pairs(
 
 
 def _blocks(
-    difference: Difference, condition: Condition | None, diagonal: bool
+    difference: Difference, condition: Tensor | None, diagonal: bool
 ) -> Iterator[tuple[slice, Tensor]]:
     """Slices of the rows with the weights of their pairs, (B, block, n)."""
     batches, rows, k = difference.means.shape
@@ -119,7 +118,7 @@ def _blocks(
         if condition is None:
             weight = difference.y.new_ones(batches, some.stop - start, rows)
         else:
-            weight = condition_kernel(condition.z, condition.bandwidth, rows=some)
+            weight = condition_kernel(condition, rows=some)
         if not diagonal:
             weight.diagonal(start, 1, 2).zero_()
         yield some, weight

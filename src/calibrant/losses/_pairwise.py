@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from calibrant.kernels import Kernel, condition_kernel
-from calibrant.losses._condition import Condition
 from calibrant.losses._prediction import Prediction, compare_rows
 
 
@@ -15,7 +14,7 @@ def pairwise(
     y: Tensor,
     kernel: Kernel,
     counts: Tensor,
-    condition: Condition | None,
+    condition: Tensor | None,
     *,
     diagonal: bool,
 ) -> Tensor:
@@ -25,6 +24,7 @@ def pairwise(
     ----------
     prediction : Prediction of shape (..., n, K)
     y, counts : tensors of shape (..., n)
+    condition : tensor of shape (..., n, d), in units of the root of its bandwidth
     diagonal : bool
         With the terms i = j (V-statistic) or without (U-statistic).
     """
@@ -34,7 +34,7 @@ def pairwise(
         weights = weights - torch.diag_embed(weights.diagonal(dim1=-2, dim2=-1))
     total = weights.sum(dim=(-2, -1))
     if condition is not None:
-        weights = weights * condition_kernel(condition.z.double(), condition.bandwidth)
+        weights = weights * condition_kernel(condition)
     # A batch of one row has no pairs: its U-statistic is 0.
     some = total.clamp_min(torch.finfo(torch.float64).tiny)
     return (weights * pairs).sum(dim=(-2, -1)) / some

@@ -53,9 +53,9 @@ class Prediction(NamedTuple):
 
 def score_rows(prediction: Prediction, y: Tensor, kernel: Kernel) -> Tensor:
     """``k(y, y) - 2 E k(Y, y) + E k(Y, Y')`` of every row, (..., n): the terms i = j."""
-    w, m, v = (part.double() for part in prediction)
-    target = y.double()[..., None]
-    nothing = torch.zeros((), dtype=torch.float64, device=y.device)
+    w, m, v = prediction
+    target = y.to(m.dtype)[..., None]
+    nothing = torch.zeros((), dtype=m.dtype, device=y.device)
     to_target = (w * kernel.expectation(m - target, v)).sum(dim=-1)
     among = kernel.expectation(m[..., :, None] - m[..., None, :], v[..., :, None] + v[..., None, :])
     within = torch.einsum("...a,...ab,...b->...", w, among, w)

@@ -8,7 +8,6 @@ import triton.language as tl
 from torch import Tensor
 
 from calibrant.kernels import GaussianKernel
-from calibrant.losses._condition import Condition
 from calibrant.losses._difference import Difference
 from calibrant.losses._fused import Sums
 
@@ -18,7 +17,7 @@ _OTHERS = 64  # points it meets at a time
 
 @triton.jit
 def _add_up(
-    means, variances, other_means, other_variances, other_masses, z, bandwidths, condition,
+    means, variances, other_means, other_variances, other_masses, z, bandwidths,
     value_out, mean_out, variance_out, n, n_others, rows,
     K: tl.constexpr, OTHER_K: tl.constexpr, DIMENSIONS: tl.constexpr, BANDWIDTHS: tl.constexpr,
     SPREAD: tl.constexpr, OTHERS_SPREAD: tl.constexpr, DIAGONAL: tl.constexpr,
@@ -50,7 +49,7 @@ def _add_up(
             mine = tl.load(column + own // K, mask=inside, other=0.0)
             theirs = tl.load(column + other // OTHER_K, mask=there, other=0.0)
             apart += (mine[:, None] - theirs[None, :]) * (mine[:, None] - theirs[None, :])
-        weight = tl.exp(-apart * tl.load(condition)) * mass[None, :]
+        weight = tl.exp(-0.5 * apart) * mass[None, :]
         if not DIAGONAL:
             same = (own // K)[:, None] == (other // OTHER_K)[None, :]
             weight = tl.where(same, 0.0, weight)
@@ -85,17 +84,15 @@ def _add_up(
 
 
 def add_up_pairs(
-    difference: Difference, kernel: GaussianKernel, condition: Condition | None, diagonal: bool
+    difference: Difference, kernel: GaussianKernel, condition: Tensor | None, diagonal: bool
 ) -> Sums:
     """All sums; kernel values in float32, sums in float64."""
     y, share, means, variances, masses = (_ready(part) for part in difference)
     device = y.device
     bandwidths = torch.tensor(kernel.bandwidths, dtype=torch.float32, device=device)
     # Axis by axis, so that neighbouring rows lie side by side; without a condition no axis.
-    z = y if condition is None else _ready(condition.z.mT)
-    dimensions = 0 if condition is None else condition.z.shape[-1]
-    sharpness = 0.0 if condition is None else 0.5 / condition.bandwidth
-    nearness = torch.tensor([sharpness], dtype=torch.float32, device=device)
+    z = y if condition is None else _ready(condition.mT)
+    dimensions = 0 if condition is None else condition.shape[-1]
 
     def over(
         own: Tensor, spread: Tensor | None, other: Tensor, other_spread: Tensor | None, mass: Tensor
@@ -106,7 +103,7 @@ def add_up_pairs(
         _add_up[(triton.cdiv(n, _BLOCK), batches)](
             own, own if spread is None else spread,
             other, other if other_spread is None else other_spread, mass,
-            z, bandwidths, nearness, *sums, n, n_others, rows,
+            z, bandwidths, *sums, n, n_others, rows,
             K=k, OTHER_K=other.shape[2], DIMENSIONS=dimensions, BANDWIDTHS=len(bandwidths),
             SPREAD=spread is not None, OTHERS_SPREAD=other_spread is not None, DIAGONAL=diagonal,
             BLOCK=_BLOCK, OTHERS=_OTHERS,

@@ -16,7 +16,7 @@ from calibrant.kernels import (
     GaussianKernel,
     Kernel,
 )
-from calibrant.losses._condition import Match, condition_of
+from calibrant.losses._condition import Match, condition_of, in_one_row
 from calibrant.losses._difference import Difference, over_pairs, without_diagonal
 from calibrant.losses._features import random_features_v
 from calibrant.losses._fused import fused_v
@@ -50,9 +50,9 @@ class DistributionMatchingLoss(nn.Module):
         All pairs (biased upwards), or those with i != j (unbiased, can be negative).
     expectation : {"closed", "sampled"}
         Exact Gaussian expectations, or one draw a row as in the paper's Algorithm 1.
-    condition_bandwidth : float or None
-        Bandwidth of K in squared units of z; None takes a tenth of the median squared distance
-        within the batch.
+    condition_bandwidth : float, tensor of shape (M,) or None
+        Bandwidth of K in squared units of z, one for all or one for each of M batches; None takes
+        a tenth of the median squared distance within each batch.
     kernel : Kernel or None
         Another kernel on y instead of the Gaussian sum, for example `EnergyKernel`.
     method : {"auto", "pairwise", "fused", "linear"}
@@ -89,7 +89,7 @@ class DistributionMatchingLoss(nn.Module):
         bandwidths: Sequence[float] = PUBLISHED_BANDWIDTHS,
         statistic: Statistic = "v",
         expectation: Expectation = "closed",
-        condition_bandwidth: float | None = None,
+        condition_bandwidth: float | Tensor | None = None,
         kernel: Kernel | None = None,
         method: Method = "auto",
         features: int = 256,
@@ -99,14 +99,20 @@ class DistributionMatchingLoss(nn.Module):
         _check("statistic", statistic, get_args(Statistic))
         _check("expectation", expectation, get_args(Expectation))
         _check("method", method, get_args(Method))
-        if condition_bandwidth is not None and not condition_bandwidth > 0:
+        if condition_bandwidth is not None and not bool(
+            torch.as_tensor(condition_bandwidth > 0).all()
+        ):
             raise ParameterError(f"condition_bandwidth must be > 0, got {condition_bandwidth}.")
         if features < 1:
             raise ParameterError(f"features must be at least 1, got {features}.")
         self.match = match
         self.statistic = statistic
         self.expectation = expectation
-        self.condition_bandwidth = condition_bandwidth
+        self.condition_bandwidth: float | Tensor | None
+        if isinstance(condition_bandwidth, Tensor):  # goes to a device with the module
+            self.register_buffer("condition_bandwidth", condition_bandwidth, persistent=False)
+        else:
+            self.condition_bandwidth = condition_bandwidth
         self.kernel: Kernel = GaussianKernel(bandwidths) if kernel is None else kernel
         self.method = method
         self.features = features
@@ -145,7 +151,7 @@ class DistributionMatchingLoss(nn.Module):
             return pairwise(prediction, y, self.kernel, counts, condition, diagonal=all_pairs)
         y, counts = y.detach(), counts.detach()
         difference = Difference.of(prediction, y, counts.to(dtype))
-        condition = None if condition is None else condition.of_batches(shape, dtype)
+        condition = None if condition is None else in_one_row(condition, shape, dtype)
         if method == "fused":
             value = fused_v(difference, self.kernel, condition, diagonal=all_pairs)
             value = value.view(shape[:-1])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from calibrant.errors import ParameterError
 
@@ -63,7 +65,13 @@ class BalancedDropout(nn.Module):
         return (passes * keep.view(self.count, *[1] * (x.ndim - 1), -1)).flatten(0, 1)
 
 
-def monte_carlo_passes(network: nn.Module, x: Tensor, count: int, seed: int) -> Tensor:
+def monte_carlo_passes(
+    network: nn.Module,
+    x: Tensor,
+    count: int,
+    seed: int,
+    weights: Mapping[str, Tensor] | None = None,
+) -> Tensor:
     """Outputs of T passes with dropout on, (T, n, n_outputs).
 
     Parameters
@@ -73,6 +81,8 @@ def monte_carlo_passes(network: nn.Module, x: Tensor, count: int, seed: int) -> 
     x : tensor of shape (n, d) or (n, steps, d)
     count, seed : int
         Number of passes, and the seed of what they drop.
+    weights : mapping, optional
+        Weights by name that stand in for the network's own.
     """
     thinned = copy.deepcopy(network).eval()
     generator = torch.Generator().manual_seed(seed)
@@ -89,5 +99,5 @@ def monte_carlo_passes(network: nn.Module, x: Tensor, count: int, seed: int) -> 
         )
     for module, name, child in found:
         setattr(module, name, BalancedDropout(child.p, count, len(x), generator))
-    result: Tensor = thinned(x)
+    result: Tensor = thinned(x) if weights is None else functional_call(thinned, dict(weights), x)
     return result.view(count, len(x), -1)

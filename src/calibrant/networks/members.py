@@ -96,9 +96,35 @@ class MemberNetworks(nn.Module):
                 x = layer(x)
         return x
 
+    def part(self, members: slice) -> MemberNetworks:
+        """Some of the members as networks of their own; all of them are the same object."""
+        chosen = range(self.size)[members]
+        if len(chosen) == self.size:
+            return self
+        networks = []
+        for i in chosen:
+            networks.append(copy.deepcopy(self._pattern[0]))
+            networks[-1].load_state_dict({name: value[i] for name, value in self.by_name().items()})
+        if len(chosen) == 1:
+            for module in networks[0].modules():
+                if isinstance(module, Recurrent):
+                    module.stepwise = False
+        part = MemberNetworks(networks, sequences=self._rows_ndim == 3)
+        return part.to(self.stacked[0].device)
+
     def passes(self, x: Tensor, count: int, seed: int) -> Tensor:
-        """Raw outputs of Monte-Carlo passes of one network, (count, n, head.n_outputs)."""
-        return monte_carlo_passes(self.single, x, count, seed)
+        """Raw outputs of Monte-Carlo passes, (count, n, head.n_outputs).
+
+        Of M networks, each with rows (n, d) of its own in x (M, n, d), they are
+        (M, count, n, head.n_outputs); every network drops the same units.
+        """
+        if self.size == 1:
+            return monte_carlo_passes(self.single, x, count, seed)
+        result = []
+        for i, rows in enumerate(x):
+            weights = {name: value[i] for name, value in self._weights().items()}
+            result.append(monte_carlo_passes(self._pattern[0], rows, count, seed, weights))
+        return torch.stack(result)
 
     def forward(self, x: Tensor) -> TorchDistribution:
         """Predictive distributions of batch shape (M, n)."""

@@ -9,34 +9,45 @@ from calibrant.networks import MemberNetworks
 
 
 class BestWeights:
-    """Keeps the weights of each member's best epoch and says who has run out of patience.
+    """Keeps the weights of each member's best epoch and knows who has run out of patience.
+
+    Everything lives on the device of the network and is written in place: an update can be
+    recorded, and the host need not wait for it.
 
     Parameters
     ----------
     network : MemberNetworks
-    score : tensor of shape (M,), or (1,) where the members stop as one
+    score : tensor of shape (M,), or one number a model where its members stop as one
         Score before the first step: epoch 0.
     patience : int
     """
 
     def __init__(self, network: MemberNetworks, score: Tensor, patience: int) -> None:
         self.score = score.clone()
-        self.epoch = torch.zeros(len(score), dtype=torch.long)
+        self.epoch = torch.zeros_like(score, dtype=torch.long)
         self._patience = patience
         self._network = network
         self._weights = {name: value.clone() for name, value in network.by_name().items()}
-        self._active = torch.ones(len(score), dtype=torch.bool)
+        self._active = torch.ones_like(score, dtype=torch.bool)
+        self._now = torch.zeros((), dtype=torch.long, device=score.device)
 
-    def update(self, score: Tensor, epoch: int) -> bool:
-        """Take in an epoch; returns whether any member still has patience."""
+    def update(self, score: Tensor) -> None:
+        """Take in an epoch."""
+        self._now += 1
         # An unscored start (nan of an exploding network) loses to any number.
         better = self._active & ((score < self.score) | (self.score.isnan() & ~score.isnan()))
-        if better.any():
-            self.score[better], self.epoch[better] = score[better], epoch
-            moved = better.expand(self._network.size) if len(better) == 1 else better
+        if better.is_cuda or better.any():
+            torch.where(better, score, self.score, out=self.score)
+            torch.where(better, self._now, self.epoch, out=self.epoch)
+            each = self._network.size // len(better)
+            moved = better[:, None].expand(-1, each).reshape(-1)
             for name, value in self._network.by_name().items():
-                self._weights[name][moved] = value[moved]
-        self._active &= epoch - self.epoch < self._patience
+                kept = self._weights[name]
+                torch.where(moved.view(-1, *[1] * (value.ndim - 1)), value, kept, out=kept)
+        self._active &= self._now - self.epoch < self._patience
+
+    def has_patience(self) -> bool:
+        """Whether any member may still become better; the host waits for the answer."""
         return bool(self._active.any())
 
     def restore(self) -> None:

@@ -1,8 +1,16 @@
-"""What happened in an epoch."""
+"""What happened in every epoch."""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from calibrant.training.best import BestWeights
+    from calibrant.training.progress import Pit, Progress
+    from calibrant.training.stage import Stage
 
 
 class Record(TypedDict):
@@ -17,3 +25,67 @@ class Record(TypedDict):
     train_loss: float | None
     validation_score: float
     best: bool
+
+
+class Diary:
+    """Losses and scores of all members, read from the device as rarely as is asked for.
+
+    Parameters
+    ----------
+    stage : Stage
+    first : tensor of shape (M,)
+        Scores before the first step.
+    progress : Progress
+    best : BestWeights
+    pit : callable or None
+        PIT values of the held-out rows, for those who watch.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        first: Tensor,
+        progress: Progress,
+        best: BestWeights,
+        pit: Pit | None,
+    ) -> None:
+        self._stage, self._progress, self._best, self._pit = stage, progress, best, pit
+        self._scores = [first.cpu()]
+        self._losses = [torch.full_like(self._scores[0], torch.nan)]
+        self._unread: list[Tensor] = []
+
+    def note(self, loss: Tensor, score: Tensor) -> None:
+        """Take in an epoch."""
+        self._unread.append(torch.stack([loss.double(), score]))
+
+    def catch_up(self) -> None:
+        """Read what was noted, and tell those who watch."""
+        for loss, score in torch.stack(self._unread).cpu():
+            self._losses.append(loss)
+            self._scores.append(score)
+            record = self._record(len(self._scores) - 1, slice(None))
+            self._progress.advance(self._stage, record, float(self._best.score.mean()), self._pit)
+        self._unread.clear()
+
+    def records(self, models: int) -> list[list[Record]]:
+        """Records of every model; each ends where the model would have ended alone."""
+        kept = self._best.epoch.cpu().chunk(models)
+        size = len(self._scores[0]) // models
+        result = []
+        for i, epochs in enumerate(kept):
+            last = min(len(self._scores) - 1, int(epochs.max()) + self._stage.patience)
+            own = slice(i * size, (i + 1) * size)
+            records = [self._record(epoch, own) for epoch in range(last + 1)]
+            for epoch in epochs.tolist() if self._stage.keep_best else [last]:
+                records[epoch]["best"] = True
+            result.append(records)
+        return result
+
+    def _record(self, epoch: int, members: slice) -> Record:
+        return {
+            "stage": self._stage.number,
+            "epoch": epoch,
+            "train_loss": float(self._losses[epoch][members].mean()) if epoch else None,
+            "validation_score": float(self._scores[epoch][members].mean()),
+            "best": False,
+        }

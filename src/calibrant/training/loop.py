@@ -7,7 +7,7 @@ roll-back, and ends up where it would have ended alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 
@@ -20,22 +20,25 @@ from calibrant.networks import MemberNetworks
 from calibrant.training.averaging import WeightAverage
 from calibrant.training.best import BestWeights
 from calibrant.training.devices import threads_for
-from calibrant.training.history import Record
+from calibrant.training.history import Diary, Record
 from calibrant.training.progress import Progress
+from calibrant.training.replay import Replay, own_stream
 from calibrant.training.rows import MemberRows, Rows
 from calibrant.training.stage import Objective, Stage
 
 _CLIP = 10.0  # largest norm of a member's gradient; it binds only when a likelihood explodes
+_LOOK_EVERY = 8  # epochs that a GPU runs ahead before the host asks how they went
 
 
 def run_stage(
     stage: Stage,
     network: MemberNetworks,
     train: Rows | MemberRows,
-    validation: Rows,
+    validation: Rows | MemberRows,
     generators: Sequence[torch.Generator],
     progress: Progress,
-) -> list[Record]:
+    models: int = 1,
+) -> list[list[Record]]:
     """Train until the budget or the patience ends and keep the best weights.
 
     The network as it comes in is a candidate of its own (epoch 0): a stage that only makes the
@@ -43,64 +46,80 @@ def run_stage(
 
     Parameters
     ----------
-    train : rows for all members, or for each member its own
-    validation : rows (n,) for all members, or (M, n) for each its own
+    train, validation : rows for all members, or for each member its own
     generators : one a member, for the order of its batches
+    models : int
+        How many models of equally many members, one after another, the network holds.
 
     Returns
     -------
-    list of Record, one an epoch, epoch 0 included
+    list of lists of Record
+        For every model one record an epoch, epoch 0 included.
     """
+    device = train.y.device
+    on_gpu = device.type == "cuda"
     parameters: list[Tensor] = (
         list(network.parameters()) if stage.updates == "all" else network.head_parameters()
     )
+    # On a GPU the rate is a number that recorded steps read.
+    rate = torch.tensor(stage.lr, device=device) if on_gpu else stage.lr
     optimiser = Adam(
-        parameters, lr=stage.lr, weight_decay=stage.weight_decay, fused=_can_fuse(train.y.device)
-    )
-    orders = generators[:1] if stage.together else generators
+        parameters, lr=rate, weight_decay=stage.weight_decay, fused=_can_fuse(device),
+        capturable=on_gpu,
+    )  # fmt: skip
+    orders = generators[:: network.size // models] if stage.together else generators
     pit = None if stage.pit is None else partial(validation_pit, stage.pit, network, validation)
     steps = math.ceil(train.n_rows / stage.batch_size)
     average = WeightAverage(network, stage.average * steps) if stage.average else None
     progress.start(stage)
-    with threads_for(stage.batch_size * train.steps):
+    with threads_for(stage.batch_size * train.steps), own_stream(device):
         first = validation_score(stage, network, validation)
         best = BestWeights(network, first, stage.patience)
-        records = [_record(stage, 0, None, first)]
+
+        def step(index: Tensor) -> Tensor:
+            return train_step(stage, network, train.take(index), optimiser)
+
+        def judge() -> Tensor:
+            score = validation_score(stage, network, validation)
+            best.update(score)
+            return score
+
+        steps_on = Replay(step, generators[:1]) if on_gpu and "loss" in stage.recordable else step
+        judged = Replay(judge) if on_gpu and "score" in stage.recordable else judge
+        diary = Diary(stage, first, progress, best, pit)
+        # Without the best weights to return to, no epoch may be run that patience forbids.
+        ahead = _LOOK_EVERY if on_gpu and stage.keep_best else 1
         for epoch in range(1, stage.epochs + 1):
-            loss = run_epoch(stage, network, train, orders, optimiser, average)
+            if stage.decay:
+                set_rate(optimiser, stage.rate(epoch))
+            order = batches(train.n_rows, stage.batch_size, orders)
+            loss = run_epoch(steps_on, network, order, average)
             with average.in_place() if average else nullcontext():
-                score = validation_score(stage, network, validation)
-                records.append(_record(stage, epoch, loss, score))
-                going_on = best.update(score, epoch)
-                progress.advance(stage, records[-1], float(best.score.mean()), pit)
-            if not going_on:
+                diary.note(loss, judged())
+                if epoch % ahead == 0 or epoch == stage.epochs:
+                    diary.catch_up()
+            if epoch % ahead == 0 and not best.has_patience():
                 break
-    progress.finish(stage)
-    if stage.keep_best:
-        best.restore()
-        for epoch in best.epoch.tolist():
-            records[epoch]["best"] = True
-    else:
-        records[-1]["best"] = True
-    return records
+        progress.finish(stage)
+        if stage.keep_best:
+            best.restore()
+    return diary.records(models)
 
 
 def run_epoch(
-    stage: Stage,
+    step: Callable[[Tensor], Tensor],
     network: MemberNetworks,
-    train: Rows | MemberRows,
-    orders: Sequence[torch.Generator],
-    optimiser: Optimizer,
+    parts: Iterable[Tensor],
     average: WeightAverage | None = None,
-) -> float:
-    """Pass once over the training rows; returns the mean loss."""
+) -> Tensor:
+    """Pass once over the training rows; returns the mean losses."""
     network.train()
-    losses = []
-    for index in batches(train.n_rows, stage.batch_size, orders):
-        losses.append(train_step(stage, network, train.take(index), optimiser))
+    losses: list[Tensor] = []
+    for index in parts:
+        losses.append(step(index).clone())  # a replayed step writes its losses over the last
         if average:
             average.update()
-    return float(torch.stack(losses).mean())
+    return torch.stack(losses).mean(dim=0)
 
 
 def train_step(stage: Stage, network: MemberNetworks, batch: Rows, optimiser: Optimizer) -> Tensor:
@@ -113,6 +132,15 @@ def train_step(stage: Stage, network: MemberNetworks, batch: Rows, optimiser: Op
     return losses.detach()
 
 
+def set_rate(optimiser: Optimizer, rate: float) -> None:
+    """Change the learning rate, in place where it lives on a device."""
+    for group in optimiser.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
+
+
 def clip_gradients(network: MemberNetworks) -> None:
     """Limit the norm of every member's gradient, each by itself."""
     gradients = [p.grad for p in network.parameters() if p.grad is not None]
@@ -122,45 +150,38 @@ def clip_gradients(network: MemberNetworks) -> None:
         if norm.is_cuda or not norm <= _CLIP:
             clip_grads_with_norm_(network.parameters(), _CLIP, norm)
         return
-    squares = torch.stack([g.flatten(1).square().sum(dim=1) for g in gradients]).sum(dim=0)
-    factor = (_CLIP / (squares.sqrt() + 1e-6)).clamp(max=1.0)  # (M,)
+    norms = torch.stack([torch.linalg.vector_norm(g.flatten(1), dim=1) for g in gradients])
+    factor = (_CLIP / (norms.norm(dim=0) + 1e-6)).clamp(max=1.0)  # (M,)
     for gradient in gradients:
         gradient.mul_(factor.view(-1, *[1] * (gradient.ndim - 1)))
 
 
 def batches(n_rows: int, batch_size: int, orders: Sequence[torch.Generator]) -> Iterator[Tensor]:
     """Index tensors (M, b) of shuffled batches of nearly equal size; all rows, each once."""
-    order = torch.stack([torch.randperm(n_rows, generator=g, device=g.device) for g in orders])
+    if orders[0].device.type == "cuda":  # a permutation a member is many launches, a sort is few
+        keys = [torch.rand(n_rows, generator=g, device=g.device) for g in orders]
+        order = torch.stack(keys).argsort(dim=1)
+    else:
+        order = torch.stack([torch.randperm(n_rows, generator=g) for g in orders])
     # Equal sizes: a last batch of three rows would weigh as much as one of 256.
     yield from order.chunk(max(1, math.ceil(n_rows / batch_size)), dim=1)
 
 
 @torch.no_grad()
-def validation_score(stage: Stage, network: MemberNetworks, rows: Rows) -> Tensor:
-    """Scores of the validation rows as each member predicts them now, on the CPU."""
+def validation_score(stage: Stage, network: MemberNetworks, rows: Rows | MemberRows) -> Tensor:
+    """Scores of the validation rows as each member predicts them now."""
     network.eval()
     scores = [
-        stage.score(network, part).double().cpu() * (part.n_rows / rows.n_rows)
-        for part in rows.parts()
+        stage.score(network, part).double() * (part.n_rows / rows.n_rows) for part in rows.parts()
     ]
     return torch.stack(scores).sum(dim=0)
 
 
 @torch.no_grad()
-def validation_pit(pit: Objective, network: MemberNetworks, rows: Rows) -> Tensor:
+def validation_pit(pit: Objective, network: MemberNetworks, rows: Rows | MemberRows) -> Tensor:
     """PIT values of the validation rows as each member predicts them now, on the CPU."""
     network.eval()
     return torch.cat([pit(network, part).double().cpu() for part in rows.parts()], dim=-1)
-
-
-def _record(stage: Stage, epoch: int, loss: float | None, score: Tensor) -> Record:
-    return {
-        "stage": stage.number,
-        "epoch": epoch,
-        "train_loss": loss,
-        "validation_score": float(score.mean()),
-        "best": False,
-    }
 
 
 def _can_fuse(device: torch.device) -> bool:

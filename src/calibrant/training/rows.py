@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
-_STEPS_AT_ONCE = 1 << 16  # steps of windows that are scored together: bounds memory
+# Steps of windows that are scored together: bounds memory, and keeps a GPU busy.
+_STEPS_AT_ONCE = {"cpu": 1 << 16, "cuda": 1 << 21}
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,8 @@ class Rows(NamedTuple):
         if isinstance(self.inputs, Tensor):
             yield self
             return
-        size = max(1, _STEPS_AT_ONCE // self.steps)
-        for start in range(0, len(self.y), size):
-            yield self.take(slice(start, start + size))
+        for part in _parts(self.n_rows, self.steps, self.y.device):
+            yield self.take(part)
 
     def target_moments(self) -> tuple[float, float]:
         """Weighted mean and spread of the scaled targets; a spread of 0 counts as 1."""
@@ -89,7 +91,8 @@ class Rows(NamedTuple):
 class MemberRows(NamedTuple):
     """Rows of which every member sees a part of its own, such as all folds but one.
 
-    Parts of unequal size are filled up with rows of weight 0.
+    Parts of unequal size are filled up with rows of weight 0. Where the members of a model are
+    trained as one, it stands here as a single one.
     """
 
     rows: Rows
@@ -99,10 +102,26 @@ class MemberRows(NamedTuple):
     @classmethod
     def of(cls, rows: Rows, parts: Sequence[Tensor]) -> MemberRows:
         """Give member m the rows ``parts[m]``."""
-        longest = max(len(part) for part in parts)
-        index = torch.stack([_filled(part, longest) for part in parts])
-        there = torch.stack([torch.arange(longest, device=p.device) < len(p) for p in parts])
-        weight = rows.weight[index] * there
+        return cls._filled_up(rows, parts, [rows.weight[part] for part in parts])
+
+    @classmethod
+    def join(cls, lots: Sequence[Rows | MemberRows], members: int) -> MemberRows:
+        """Rows of several models with `members` networks each, beside each other."""
+        parts, weights, start = [], [], 0
+        for lot in lots:
+            own = lot if isinstance(lot, MemberRows) else cls.of(lot, [_all_of(lot)] * members)
+            parts += list(own.positions + start)
+            weights += list(own.weight)
+            start += len(own.rows.y)
+        rows = _concatenated([lot.rows if isinstance(lot, MemberRows) else lot for lot in lots])
+        return cls._filled_up(rows, parts, weights)
+
+    @classmethod
+    def _filled_up(
+        cls, rows: Rows, parts: Sequence[Tensor], weights: Sequence[Tensor]
+    ) -> MemberRows:
+        index = pad_sequence(list(parts), batch_first=True)
+        weight = pad_sequence(list(weights), batch_first=True)
         return cls(rows, index, weight / weight.mean(dim=1, keepdim=True))
 
     @property
@@ -125,10 +144,30 @@ class MemberRows(NamedTuple):
         taken = self.rows.take(self.positions.gather(1, index))
         return taken._replace(weight=self.weight.gather(1, index))
 
-    def all(self) -> Rows:
-        """All rows of every member, (M, n, ...)."""
-        return self.rows.take(self.positions)._replace(weight=self.weight)
+    def parts(self) -> Iterator[Rows]:
+        """All rows of every member, in order, in parts of bounded memory."""
+        for part in _parts(self.n_rows, len(self.positions) * self.steps, self.positions.device):
+            taken = self.rows.take(self.positions[:, part])
+            yield taken._replace(weight=self.weight[:, part])
 
 
-def _filled(part: Tensor, length: int) -> Tensor:
-    return torch.cat([part, part[:1].expand(length - len(part))])
+def _parts(n_rows: int, steps: int, device: torch.device) -> Iterator[slice]:
+    size = max(1, _STEPS_AT_ONCE.get(device.type, _STEPS_AT_ONCE["cpu"]) // steps)
+    for start in range(0, n_rows, size):
+        yield slice(start, start + size)
+
+
+def _all_of(rows: Rows) -> Tensor:
+    return torch.arange(len(rows.y), device=rows.y.device)
+
+
+def _concatenated(lots: Sequence[Rows]) -> Rows:
+    y, weight = (torch.cat([getattr(lot, name) for lot in lots]) for name in ("y", "weight"))
+    inputs = [lot.inputs for lot in lots]
+    if not isinstance(inputs[0], SeriesWindows):
+        return Rows(torch.cat([lot.x for lot in lots]), y, weight)
+    windows = [each for each in inputs if isinstance(each, SeriesWindows)]
+    starts = accumulate((len(each.series) for each in windows), initial=0)
+    ends = [each.ends + start for each, start in zip(windows, starts, strict=False)]
+    series = torch.cat([each.series for each in windows])
+    return Rows(SeriesWindows(series, torch.cat(ends), windows[0].length), y, weight)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,9 +36,13 @@ class Stage:
         Return to the best epoch at the end, the start included (epoch 0).
     average : float
         Epochs over which the weights are averaged before they are judged and kept; 0 is none.
+    decay : bool
+        The learning rate falls from `lr` to 0 along a cosine over the epochs.
     together : bool
-        The members are one model: they see the same batches, loss and score are (1,), and they
-        stop as one.
+        The members of a model are one: they see the same batches, loss and score are one number
+        a model, and they stop as one.
+    recordable : collection of {"loss", "score"}
+        Those that never look at values, so that a GPU may record and replay them.
     name, score_name : str
         What is done and what `score` is, for those who watch.
     pit : callable or None
@@ -56,7 +61,15 @@ class Stage:
     updates: Literal["all", "head"] = "all"
     keep_best: bool = True
     average: float = 0.0
+    decay: bool = False
     together: bool = False
+    recordable: Collection[str] = ("loss", "score")
     name: str = "likelihood"
     score_name: str = "NLL"
     pit: Objective | None = None
+
+    def rate(self, epoch: int) -> float:
+        """Learning rate of an epoch, counted from 1."""
+        if not self.decay:
+            return self.lr
+        return 0.5 * self.lr * (1.0 + math.cos(math.pi * (epoch - 1) / self.epochs))

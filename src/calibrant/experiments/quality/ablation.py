@@ -1,0 +1,61 @@
+"""What each ingredient of "best" is worth: taken out, or put in, all else as it is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrant.experiments.methods import ABLATION
+from calibrant.experiments.quality.runs import Runs
+from calibrant.experiments.quality.verdicts import Bar, Table
+from calibrant.experiments.tasks import TASKS
+
+_WHOLE = "mmd-best"
+_KEYS = [key for key in ABLATION if key != _WHOLE]
+
+
+def ablation(runs: Runs) -> Bar:
+    """CRPS and RMSE as shares of those of "best", ECPE in limits; differences are paired."""
+    sets = [name for name in TASKS if any(key in runs.methods(name) for key in _KEYS)]
+    headings = (*sets, "mean")
+    return Bar(
+        f"Ablation of best, {runs.protocol}",
+        'Change of CRPS and RMSE against "best" on the same splits, in percent ± standard error '
+        "(positive: the change makes it worse), and ECPE in limits.",
+        [
+            Table(["CRPS", *headings], _shares(runs, sets, "crps")),
+            Table(["RMSE", *headings], _shares(runs, sets, "rmse")),
+            Table(["ECPE, x limit", *headings], _limits(runs, sets)),
+        ],
+        [],
+        [f"`{key}`: {ABLATION[key].title}." for key in _KEYS],
+    )
+
+
+def _shares(runs: Runs, sets: list[str], metric: str) -> list[list[str]]:
+    lines = []
+    for key in _KEYS:
+        cells, shares = [], []
+        for name in sets:
+            gap = runs.gap(name, key, _WHOLE, "scores", metric)
+            if gap is None:
+                cells.append("")
+                continue
+            share = gap.over(runs.figure(name, _WHOLE, "scores", metric).mean)
+            shares.append(share.mean)
+            error = "" if share.error is None else f" ± {share.error:.1%}"
+            cells.append(f"{share.mean:+.1%}{error}")
+        lines.append([key, *cells, f"{np.mean(shares):+.1%}" if shares else ""])
+    return lines
+
+
+def _limits(runs: Runs, sets: list[str]) -> list[list[str]]:
+    lines = []
+    for key in (_WHOLE, *_KEYS):
+        known = {
+            name: runs.in_limits(name, key, "ecpe").mean
+            for name in sets
+            if key in runs.methods(name)
+        }
+        cells = [f"{known[name]:.2f}" if name in known else "" for name in sets]
+        lines.append([key, *cells, f"{np.mean([*known.values()]):.2f}" if known else ""])
+    return lines

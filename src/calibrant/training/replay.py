@@ -1,0 +1,97 @@
+"""Work of a GPU that is recorded once and replayed."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+_WARM_UP = 3  # calls that run as they are before the next is recorded
+
+
+class Replay:
+    """A function of tensors as a CUDA graph: one launch instead of a hundred small ones.
+
+    The first calls run as they are, which is what kernels to be loaded, workspaces and the
+    optimiser's state need; then the work is recorded, once for every shape of the arguments, and
+    from there on replayed. The function must not look at values: no host waits for the device,
+    and no branch depends on it. One that does runs on as it is.
+
+    Parameters
+    ----------
+    function : callable
+        Tensors in, one tensor out, which is overwritten by the next call.
+    generators : sequence of torch.Generator
+        Sources of random numbers inside the function, besides torch's own.
+    """
+
+    def __init__(
+        self, function: Callable[..., Tensor], generators: Sequence[torch.Generator] = ()
+    ) -> None:
+        self._function = function
+        self._generators = generators
+        self._recorded: dict[tuple[torch.Size, ...], _Recording] = {}
+        self._calls: dict[tuple[torch.Size, ...], int] = {}
+        self._possible = os.environ.get("CALIBRANT_CUDA_GRAPHS", "1") != "0"
+
+    def __call__(self, *inputs: Tensor) -> Tensor:
+        """Result for these arguments."""
+        shapes = tuple(each.shape for each in inputs)
+        calls = self._calls[shapes] = self._calls.get(shapes, 0) + 1
+        if not self._possible or calls <= _WARM_UP:
+            return self._function(*inputs)
+        if shapes not in self._recorded:
+            try:
+                self._recorded[shapes] = _Recording(self._function, inputs, self._generators)
+            except RuntimeError as error:
+                self._possible = False
+                torch.cuda.synchronize()
+                warnings.warn(
+                    "Training runs without CUDA graphs, slower: a step could not be recorded "
+                    f"({error}).",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                return self._function(*inputs)
+        return self._recorded[shapes].replay(inputs)
+
+
+class _Recording:
+    def __init__(
+        self,
+        function: Callable[..., Tensor],
+        inputs: Sequence[Tensor],
+        generators: Sequence[torch.Generator],
+    ) -> None:
+        self._inputs = [each.clone() for each in inputs]
+        self._graph = torch.cuda.CUDAGraph()
+        for generator in generators:
+            self._graph.register_generator_state(generator)
+        stream = torch.cuda.current_stream()
+        with torch.cuda.graph(self._graph, stream=stream):
+            self._output = function(*self._inputs)
+
+    def replay(self, inputs: Sequence[Tensor]) -> Tensor:
+        for own, given in zip(self._inputs, inputs, strict=True):
+            own.copy_(given)
+        self._graph.replay()
+        return self._output
+
+
+@contextmanager
+def own_stream(device: torch.device) -> Iterator[None]:
+    """Work on a stream beside the default one, which can't be recorded; nothing on a CPU."""
+    if device.type != "cuda":
+        yield
+        return
+    stream = torch.cuda.Stream(device)
+    stream.wait_stream(torch.cuda.current_stream(device))
+    try:
+        with torch.cuda.stream(stream):
+            yield
+    finally:
+        torch.cuda.current_stream(device).wait_stream(stream)

@@ -1,0 +1,124 @@
+"""Models trained as one: each must become what it becomes alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibrant.errors import ParameterError
+from calibrant.estimators import (
+    DeepEnsembleRegressor,
+    EnsembleLikelihoodRegressor,
+    HeteroscedasticRegressor,
+    LaplaceRegressor,
+    MCDropoutLikelihoodRegressor,
+    MCDropoutRegressor,
+    MMDRegressor,
+    NetworkRegressor,
+    QuantileNetworkRegressor,
+    Windows,
+    fit_together,
+)
+
+SMALL: dict[str, Any] = {"hidden": (8,), "epochs": 6, "device": "cpu"}
+METHODS = [
+    HeteroscedasticRegressor(**SMALL, head="mixture", components=2),
+    DeepEnsembleRegressor(**SMALL, members=2),
+    EnsembleLikelihoodRegressor(**SMALL, members=2),
+    MMDRegressor(**SMALL, matching_epochs=3),
+    MMDRegressor(**SMALL, quality="best", members=2, matching_epochs=3),
+    MMDRegressor(**SMALL, members=1, cross_fit=2, matching_epochs=3),
+    QuantileNetworkRegressor(**SMALL),
+    LaplaceRegressor(**SMALL),
+    HeteroscedasticRegressor(**SMALL, scaling="minmax"),
+]
+# Dropout draws from one source for all networks, so only the distribution of results is the same.
+THINNED = [
+    MCDropoutRegressor(**SMALL, passes=4),
+    MCDropoutLikelihoodRegressor(**SMALL, lr=1e-2, passes=4, training_passes=3),
+    HeteroscedasticRegressor(**SMALL, network="lstm"),
+]
+
+
+def table(seed: int, n: int = 120) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)) * [1.0, 10.0, 0.1] * (1 + seed)
+    return {"X": X, "y": X[:, 0] + 0.2 * rng.normal(size=n)}
+
+
+def windows(seed: int, n: int = 100) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    series = rng.normal(size=(n + 4, 2)).cumsum(axis=0)
+    ends = rng.permutation(np.arange(4, n + 4))
+    return {"X": Windows(series, ends, 4), "y": series[ends, 0] + 0.1 * rng.normal(size=n)}
+
+
+def copies(method: NetworkRegressor, count: int = 3) -> list[NetworkRegressor]:
+    return [
+        type(method)(**(method.get_params(deep=False) | {"random_state": seed}))
+        for seed in range(count)
+    ]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("data", [table, windows], ids=["table", "windows"])
+def test_each_model_becomes_what_it_becomes_alone(method, data) -> None:
+    models, alone = copies(method), copies(method)
+    fits = [data(seed) for seed in range(3)]
+    fit_together(models, fits)
+    for model, single, fit in zip(models, alone, fits, strict=True):
+        single.fit(**fit)
+        np.testing.assert_allclose(
+            model.predict_quantiles(fit["X"], alpha=[0.1, 0.5, 0.9]),
+            single.predict_quantiles(fit["X"], alpha=[0.1, 0.5, 0.9]),
+            rtol=2e-3,
+            atol=2e-3,
+        )
+        assert [r["epoch"] for r in model.history_] == [r["epoch"] for r in single.history_]
+        assert model.n_held_out_ == single.n_held_out_
+
+
+@pytest.mark.parametrize("method", THINNED, ids=lambda m: type(m).__name__)
+def test_thinned_networks_train_together(method) -> None:
+    data = windows if method.network == "lstm" else table
+    models = copies(method)
+    fits = [data(seed) for seed in range(3)]
+    fit_together(models, fits)
+    for model, fit in zip(models, fits, strict=True):
+        first, *later = [r["validation_score"] for r in model.history_]
+        assert min(later) < first
+        assert np.isfinite(model.predict(fit["X"])).all()
+        assert model.module_.size == 1
+
+
+def test_unequal_numbers_of_rows() -> None:
+    models = copies(MMDRegressor(**SMALL | {"epochs": 60}, matching_epochs=3), 2)
+    fits = [table(0, 120), table(1, 113)]
+    fit_together(models, fits)
+    for model, fit in zip(models, fits, strict=True):
+        assert np.corrcoef(model.predict(fit["X"]), fit["y"])[0, 1] > 0.5
+
+
+def test_a_saved_model_is_its_own(tmp_path) -> None:
+    models = copies(HeteroscedasticRegressor(**SMALL), 2)
+    fits = [table(0), table(1)]
+    fit_together(models, fits)
+    models[1].save(tmp_path / "second")
+    again = HeteroscedasticRegressor.load(tmp_path / "second")
+    np.testing.assert_array_equal(again.predict(fits[1]["X"]), models[1].predict(fits[1]["X"]))
+
+
+@pytest.mark.parametrize(
+    ("models", "fits"),
+    [
+        ([], []),
+        ([HeteroscedasticRegressor()], []),
+        ([HeteroscedasticRegressor(), MMDRegressor()], [{}, {}]),
+        ([HeteroscedasticRegressor(lr=0.1), HeteroscedasticRegressor()], [{}, {}]),
+    ],
+)
+def test_what_can_not_be_one_program_is_refused(models, fits) -> None:
+    with pytest.raises(ParameterError, match="fit_together takes"):
+        fit_together(models, fits)

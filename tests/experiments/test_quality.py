@@ -1,0 +1,155 @@
+"""The bars, on results whose verdict is plain to see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from calibrant.errors import DataError
+from calibrant.experiments import TASKS
+from calibrant.experiments.quality import (
+    Check,
+    Runs,
+    ablation,
+    bars,
+    calibration,
+    conditional,
+    cost,
+    quality_page,
+    sharpness,
+    small_data,
+    stages,
+)
+
+
+def record(
+    dataset: str,
+    method: str,
+    trial: int = 0,
+    value: float = 1.0,
+    protocol: str = "shuffled",
+    **more: Any,
+) -> dict[str, Any]:
+    value += 0.001 * trial * (1 + len(method))  # so that differences have an error
+    return {
+        "cell": {"protocol": protocol, "dataset": dataset, "method": method, "trial": trial},
+        "scores": dict.fromkeys(("ecpe", "mcpe", "crps", "rmse"), value) | {"coverage": 0.9},
+        "floor": {"ecpe": 0.9, "mcpe": 0.9},
+        "limit": {"ecpe": 1.0, "mcpe": 1.0},
+        "deciles": {kind: {"ecpe": value, "floor": 0.6} for kind in ("mean", "spread")},
+        "seconds": {"fit": 10 * value, "predict": 0.0},
+        "rows": {"train": 80, "test": 20},
+        "versions": {"torch": "2.13.0"},
+        "machine": {"device": "cpu", "system": "Linux", "python": "3.11", "cores": 2},
+        "finished": "2026-01-02",
+    } | more
+
+
+def runs_of(method: str, values: dict[str, float], trials: int = 3) -> list[dict[str, Any]]:
+    return [record(name, method, t, v) for name, v in values.items() for t in range(trials)]
+
+
+ALL = dict.fromkeys(TASKS, 1.0)
+
+
+def test_a_check_counts_and_names() -> None:
+    found = {"wine": (True, "1.0"), "naval": (False, "2.0")}
+    assert str(Check("small", found, 1)) == (
+        "small: holds on 1 of 2 (1 asked for): met. Not on naval (2.0)."
+    )
+    assert "(all asked for): missed" in str(Check("small", found))
+    assert str(Check("small", {})) == "small: not run yet."
+    assert not Check("small", {}).met
+
+
+def test_development_trials_are_not_reported() -> None:
+    records = [record("wine", "mmd", trial, 5.0) for trial in (100, 101)]
+    assert Runs(records, "shuffled").datasets("mmd") == []
+    assert Runs(records, "shuffled", range(100, 200)).datasets("mmd") == ["wine"]
+    with pytest.raises(DataError, match=r"Results of mmd on wine have no deciles.none"):
+        Runs(records, "shuffled", range(100, 200)).figure("wine", "mmd", "deciles", "none")
+
+
+def test_calibration_against_the_limit() -> None:
+    values = ALL | {"wine": 1.3, "naval": 1.5, "protein": 1.7}
+    tight, loose, *_ = calibration(Runs(runs_of("mmd-best", values), "shuffled")).checks
+    assert (len(tight.holds), tight.met) == (6, False)
+    assert (len(loose.holds), loose.met) == (8, False)
+    assert "protein (1.71)" in str(loose)
+
+
+def test_sharpness_is_paired_and_names_the_best_other() -> None:
+    values = ALL | {"wine": 1.5, "naval": 1.01}
+    records = runs_of("mmd-best", values)
+    records += runs_of("hnn", dict.fromkeys(TASKS, 2.0)) + runs_of("ngboost", ALL)
+    records += [record("wine", "quantile-forest", 7, 0.1)]  # shares no trial: no rival yet
+    bar = sharpness(Runs(records, "shuffled"))
+    better, close, rmse = bar.checks
+    # mmd-best is 0.001 (1 + 8) a trial, ngboost 0.001 (1 + 7): no better anywhere.
+    assert (len(better.holds), better.met) == (0, False)
+    assert "wine (+0.501 to ngboost)" in str(better)
+    assert close.holds == [name for name in TASKS if name != "wine"]
+    assert set(rmse.holds) == set(TASKS) - {"naval", "wine"}
+    assert "Not run: power_plant (mcd, deep-ens," in bar("text")
+
+
+def test_sharpness_says_where_noise_could_explain_it() -> None:
+    records = [record("wine", "mmd-best", 0), record("wine", "hnn", 0, 2.0)]
+    better = sharpness(Runs(records, "shuffled")).checks[0]
+    assert better.found["wine"] == (True, "-1 to hnn, within noise")
+
+
+def test_conditional() -> None:
+    records = runs_of("mmd-best", ALL | {"wine": 1.3}) + runs_of("isr", dict.fromkeys(TASKS, 1.1))
+    mean, _, near, _ = conditional(Runs(records, "shuffled")).checks
+    assert (len(mean.holds), mean.met) == (8, True)
+    assert (len(near.holds), near.met) == (8, True)  # 1.3 is more than twice its floor of 0.6
+
+
+def test_never_worse_beyond_noise() -> None:
+    records = runs_of("mmd", ALL | {"wine": 1.2}) + runs_of("mmd-stage1", ALL)
+    fast, default, _ = stages(Runs(records, "shuffled")).checks
+    assert str(fast).endswith("not run yet.")
+    assert set(TASKS) - set(default.holds) == {"wine"}
+    assert "wine (ECPE +19.1%, CRPS +19.1%, RMSE +19.1%)" in str(default)
+    one = [record("wine", "mmd", 0, 9.0), record("wine", "mmd-stage1", 0)]
+    assert stages(Runs(one, "shuffled")).checks[1].met  # one trial tells nothing
+
+
+def test_cost_in_plain_fits() -> None:
+    timed = Runs(runs_of("hnn", ALL) + runs_of("mmd", ALL | {"metro_traffic": 7.0}), "shuffled")
+    bar = cost(Runs(runs_of("mmd", ALL), "shuffled"), {"cpu": timed})
+    (check,) = [check for check in bar.checks if "mmd at most 6 plain fits" in check.text]
+    assert set(TASKS) - set(check.holds) == {"metro_traffic"}
+
+
+def test_small_data_on_average() -> None:
+    sizes = []
+    for protocol, value in (("small-200", 0.5), ("small-50", 1.1)):
+        records = [record("wine", "mmd", 0, value, protocol)]
+        records += [record("wine", "ngboost", 0, 1.0, protocol)]
+        sizes.append(Runs(records, protocol))
+    crps, coverage = small_data(sizes).checks
+    assert crps.holds == ["small-200"]
+    assert "small-50 (1.100)" in str(crps)
+    assert coverage.met
+
+
+def test_ablation_is_relative_to_best() -> None:
+    records = runs_of("mmd-best", ALL) + runs_of("best-no-map", ALL | {"wine": 1.5})
+    text = ablation(Runs(records, "shuffled"))("markdown")
+    crps = next(row for row in text.splitlines() if row.startswith("| best-no-map"))
+    assert "| +49.9% ± 0.2% |" in crps
+    assert "no final map" in text
+
+
+def test_page() -> None:
+    records = [*runs_of("mmd-best", ALL), record("wine", "mmd", 100)]
+    records += [record("pm25", "mmd-best", 0, 3.0, "honest")]
+    page = quality_page(records, {})
+    assert "from 28 stored" in page
+    assert "## Bar 1, calibration, honest" in page
+    assert "pm25 (3.00)" in page
+    assert page.count("## Bar") == 9
+    assert len(bars(records)) == 10
