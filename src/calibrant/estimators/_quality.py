@@ -17,7 +17,7 @@ _ONE_GAUSSIAN: dict[str, Any] = {
     "matching_lr": 3e-4,
     "matching_patience": 10,
     "average": 0.0,
-    "decay": False,
+    "decay": 0.0,
 }
 _MIXTURES: dict[str, Any] = {
     "head": "mixture",
@@ -30,7 +30,7 @@ _MIXTURES: dict[str, Any] = {
     "matching_lr": 1e-3,
     "matching_patience": 30,
     "average": 5.0,
-    "decay": False,
+    "decay": 0.0,
 }
 PRESETS: dict[Quality, dict[str, Any]] = {
     "fast": _ONE_GAUSSIAN | {"matching_epochs": 5},

@@ -93,8 +93,8 @@ class MMDRegressor(HeteroscedasticRegressor):
         Budget of stage 2, as `epochs`, `batch_size`, `lr` and `patience` are of stage 1.
     average : float or None
         Epochs over which the weights of stage 2 are averaged; 0 takes them as they are.
-    decay : bool or None
-        Let the learning rate of stage 2 fall to 0 along a cosine over its epochs.
+    decay : float or None
+        Share of the epochs of stage 2, the last ones, over which its learning rate falls to 0.
     recalibrate : bool, default True
         Learn the final monotone map from the held-out rows.
 
@@ -133,7 +133,7 @@ class MMDRegressor(HeteroscedasticRegressor):
     matching_lr: float | None = None
     matching_patience: int | None = None
     average: float | None = None
-    decay: bool | None = None
+    decay: float | None = None
     recalibrate: bool = True
 
     @classmethod
@@ -178,7 +178,7 @@ class MMDRegressor(HeteroscedasticRegressor):
             "matching_lr": 1e-4,
             "matching_patience": 200,
             "average": 0.0,
-            "decay": False,
+            "decay": 0.0,
             "recalibrate": False,
         }
         return cls(**(published | changes))
