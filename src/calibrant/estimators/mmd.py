@@ -15,12 +15,14 @@ from torch import Tensor
 from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
 from calibrant.estimators._moments import equal_mixture
+from calibrant.estimators._neighbours import MOST_ROWS, Neighbours
 from calibrant.estimators._objectives import pit_values
 from calibrant.estimators._pooling import as_of_all
 from calibrant.estimators._quality import PRESETS, Quality
 from calibrant.estimators._splits import Fold, cross_folds
 from calibrant.estimators._together import Lot, train_networks
 from calibrant.estimators._validation import Sample
+from calibrant.estimators._windows import Windows
 from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
 from calibrant.kernels import (
     PUBLISHED_BANDWIDTHS,
@@ -41,6 +43,8 @@ from calibrant.training import Rows, Stage
 
 _LEAST_ROWS = 50  # of a fold; with fewer a hold-out leaves more to train on
 _PILOT_EPOCHS = 40
+_NEIGHBOURS_FROM = 100  # rows; the nearest of fewer are not near
+_PIT_ROWS = 1 << 14
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -97,6 +101,9 @@ class MMDRegressor(HeteroscedasticRegressor):
         Return to the epoch of stage 2 with the best held-out CRPS, its start included.
     matching_epochs, matching_batch_size, matching_lr, matching_patience
         Budget of stage 2, as `epochs`, `batch_size`, `lr` and `patience` are of stage 1.
+    neighbours : bool or None
+        Let the networks also see the targets of the nearest training rows (of a table of at most
+        200,000 rows, not with a `cv` of your own); the model then keeps these rows.
     average : float or None
         Epochs over which the weights of stage 2 are averaged; 0 takes them as they are.
     decay : float or None
@@ -138,6 +145,7 @@ class MMDRegressor(HeteroscedasticRegressor):
     matching_batch_size: int | Literal["auto"] = "auto"
     matching_lr: float | None = None
     matching_patience: int | None = None
+    neighbours: bool | None = None
     average: float | None = None
     decay: float | None = None
     recalibrate: bool = True
@@ -186,6 +194,7 @@ class MMDRegressor(HeteroscedasticRegressor):
             "matching_batch_size": 1024,
             "matching_lr": 1e-4,
             "matching_patience": 200,
+            "neighbours": False,
             "average": 0.0,
             "decay": 0.0,
             "recalibrate": False,
@@ -279,6 +288,36 @@ class MMDRegressor(HeteroscedasticRegressor):
         value = super()._setting(name)
         return PRESETS[self.quality].get(name) if value is None else value
 
+    def _scaled(self, samples: Sequence[Sample], *, shuffled: bool = True) -> list[Rows]:
+        lots = super()._scaled(samples, shuffled=shuffled)
+        train = samples[0]
+        if (
+            not (self._setting("neighbours") and shuffled)
+            or isinstance(train.x, Windows)
+            or not _NEIGHBOURS_FROM <= len(train.y) <= MOST_ROWS
+        ):
+            return lots
+        inputs, target = self.input_scaler_, self.target_scaler_
+        known, own = Neighbours.fit(
+            inputs.transform(train.x), target.transform(train.y), train.groups
+        )
+        self.neighbours_ = known
+        others = [known.of(inputs.transform(np.asarray(sample.x))) for sample in samples[1:]]
+        return [
+            rows._replace(inputs=torch.cat([rows.x, torch.as_tensor(more).to(rows.x)], dim=1))
+            for rows, more in zip(lots, [own, *others], strict=True)
+        ]
+
+    def _inputs_of(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        scaled = super()._inputs_of(x)
+        if self.neighbours_ is None:
+            return scaled
+        return np.column_stack([scaled, self.neighbours_.of(scaled)])
+
+    def _n_inputs(self) -> int:
+        more = 0 if self.neighbours_ is None else Neighbours.n_features
+        return super()._n_inputs() + more
+
     def _look_ahead(self, models: Sequence[Self], lots: Sequence[Lot]) -> None:
         """Let one network each with and without embeddings, trained for a while, decide."""
         for model in models:
@@ -323,17 +362,21 @@ class MMDRegressor(HeteroscedasticRegressor):
             for fold in cross_folds(sample.weight, count, groups, seed + repeat)
         ]
 
-    def _learn_from_folds(self, sample: Sample, folds: list[Fold]) -> None:
+    def _learn_from_folds(self, sample: Sample, rows: Rows, folds: list[Fold]) -> None:
         """Learn the map from networks that never saw the rows they are judged on."""
         if not self.recalibrate:
             return
         repeats = self._setting("members")
         values = np.full((len(sample.y), repeats), np.nan)
         for i, (_, held_out) in enumerate(folds):
-            dist = self._raw_distribution(sample.x[held_out], slice(i, i + 1))
+            # As it was trained on: not with itself among its neighbours.
+            inputs = rows.take(torch.as_tensor(held_out, device=rows.y.device)).x
+            network = self._for_prediction(slice(i, i + 1))
+            chunks = inputs.to(next(network.parameters())).split(_PIT_ROWS)
+            dist = self._said_by(network, chunks)
             values[held_out, i * repeats // len(folds)] = pit(dist, sample.y[held_out])
-        rows = sample.weight > 0
-        self.monotone_ = fit_pit_map(as_of_all(values[rows], len(folds)), sample.weight[rows])
+        kept = sample.weight > 0
+        self.monotone_ = fit_pit_map(as_of_all(values[kept], len(folds)), sample.weight[kept])
 
     def _check_parameters(self) -> None:
         if self.quality not in PRESETS:

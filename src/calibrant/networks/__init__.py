@@ -3,9 +3,10 @@
 from calibrant.networks.distribution_network import (
     DistributionNetwork,
     build_network,
+    close_gates,
     own_dropout,
 )
-from calibrant.networks.embeddings import PeriodicEmbedding, close_gates
+from calibrant.networks.embeddings import PeriodicEmbedding
 from calibrant.networks.heads import GaussianHead, Head, MixtureHead, PointHead, to_numpy
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import cast
 
 import torch
@@ -96,6 +98,22 @@ def _mlp(n_features: int, widths: Sequence[int], dropout: float, periodic: float
         return MLP(n_features, widths, dropout)
     embedding = PeriodicEmbedding(n_features, periodic)
     return nn.Sequential(nn.Flatten(), embedding, MLP(embedding.n_outputs, widths, dropout))
+
+
+def close_gates(network: DistributionNetwork) -> None:
+    """Let a fresh network see its inputs as they are, without the embedding it may have.
+
+    Its first layer then starts like one of as many inputs as are left.
+    """
+    if not isinstance(network.body, nn.Sequential):
+        return
+    for embedding, mlp in pairwise(network.body):
+        if isinstance(embedding, PeriodicEmbedding) and isinstance(mlp, MLP):
+            embedding.gate.zero_()
+            first = cast(nn.Linear, mlp[0])
+            larger = math.sqrt(embedding.n_outputs / len(embedding.frequencies))
+            for weight in first.parameters():
+                weight.detach().mul_(larger)
 
 
 _HIDDEN = {"mlp": (256, 256), "lstm": (128, 64), "gru": (128, 64)}  # those of the paper

@@ -11,13 +11,6 @@ _FREQUENCIES = 32
 _WIDTH = 16
 
 
-def close_gates(network: nn.Module) -> None:
-    """Let a network see its inputs as they are, without the embeddings it may have."""
-    for module in network.modules():
-        if isinstance(module, PeriodicEmbedding):
-            module.gate.zero_()
-
-
 class PeriodicEmbedding(nn.Module):
     """Sines and cosines of every input at learned frequencies, beside the input itself.
 
