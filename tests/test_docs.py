@@ -87,8 +87,7 @@ def test_pictures_are_there_small_and_drawn_by_a_command() -> None:
         for picture in re.findall(r"!\[.*?\]\((.*?)\)", page.read_text(encoding="utf-8")):
             file = (page.parent / picture).resolve()
             assert file.stat().st_size < 100_000, picture
-            by_demo = file.stem in ("reliability", "report")
-            assert f"def {file.stem}(" in script or by_demo
+            assert f"def {file.stem}(" in script or f'"{file.name}"' in script
 
 
 def test_nothing_is_loaded_from_elsewhere() -> None:
