@@ -68,7 +68,9 @@ def test_unknown_column_at_evaluate(fails, data, model, option) -> None:
 
 @pytest.mark.parametrize("seed", [-1, 2**31 + 1])
 def test_seeds_out_of_range(fails, data, tmp_path, seed) -> None:
-    message = fails("fit", data / "table.csv", *"--target price --out m --seed".split(), seed)
+    message = fails(
+        "fit", data / "table.csv", "--target", "price", "--out", tmp_path / "m", "--seed", seed
+    )
     assert message == f"--seed must lie between 0 and 2147483648, got {seed}."
 
 
