@@ -1,11 +1,14 @@
 """Time, memory and error of distribution matching: python benchmarks/matching.py [--device cuda].
 
 Marginal matching with the paper's and with adaptive bandwidths, joint matching with adaptive ones;
-closed form for Gaussian predictions, six kernels, float32 input, forward and backward. Every
-contender has a process of its own, and rounds take them in turn, so that what else the machine
-does hits all of them. Memory is the peak above what the process held before the call. The error
-is that of the value against all pairs in float64, where those fit. A case that would take longer
-than a minute is not run: its time is extrapolated from the size before and marked with ~.
+closed form for Gaussian predictions, six kernels, float32 input, forward and backward. On a CPU
+every contender has a process of its own, and rounds take them in turn, so that what else the
+machine does hits all of them; on a CUDA device they share a process and events measure the time,
+and what "in a graph" is a CUDA graph of the same pass. Memory is the peak above what was held
+before the call. The error is that of the value against all pairs in float64 and, where those do
+not fit, against our exact methods in float64. A case that would take longer than a minute (on a
+CUDA device two seconds) is not run: its time is extrapolated from the size before and marked
+with ~.
 """
 
 from __future__ import annotations
@@ -17,8 +20,9 @@ import platform
 import resource
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
+from functools import lru_cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +32,7 @@ import torch
 from _contenders import Objective, contender
 
 from calibrant.kernels import PUBLISHED_BANDWIDTHS, adaptive_bandwidths
+from calibrant.losses._spectral import TAIL
 
 SIZES = [256, 4096, 16_384, 65_536, 1_048_576]
 SPREAD = 0.24  # of the targets
@@ -40,8 +45,10 @@ CONTENDERS = {
     False: ["plain torch", "KeOps", "three lines", "torch.compile", "fused", "linear"],
     True: ["plain torch", "KeOps", "fused", "features"],
 }
-QUADRATIC = ("plain torch", "KeOps", "fused", "pairwise")
-MOST_SECONDS = 60.0
+IN_A_GRAPH = {False: "linear in a graph", True: "fused in a graph"}  # on a CUDA device
+QUADRATIC = ("plain torch", "KeOps", "fused", "pairwise", IN_A_GRAPH[True])
+MOST_SECONDS = {"cpu": 60.0, "cuda": 2.0}
+MOST_PAIRWISE = {"cpu": 4096, "cuda": 16_384}  # rows whose pairs fit in float64
 
 
 class Result(NamedTuple):
@@ -54,9 +61,10 @@ class Result(NamedTuple):
     note: str = ""
 
 
-# ---- a contender's own process ------------------------------------------------------------------
+# ---- one pass -----------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=2)
 def make_data(n: int, device: str, *, joint: bool) -> list[torch.Tensor | None]:
     """Mean, variance, targets in about [0, 1], inputs; predictions too sharp by a fifth."""
     rng = np.random.default_rng(0)
@@ -65,6 +73,55 @@ def make_data(n: int, device: str, *, joint: bool) -> list[torch.Tensor | None]:
     arrays = mean, np.full(n, 0.01), y, x
     data = [torch.tensor(each, dtype=torch.float32, device=device) for each in arrays]
     return [data[0].requires_grad_(), data[1].requires_grad_(), data[2], data[3] if joint else None]
+
+
+Pass = Callable[[], torch.Tensor]
+
+
+def whole_pass(objective: Objective, n: int, joint: bool, device: str) -> Pass:
+    """Forward and backward."""
+    mean, variance, y, x = make_data(n, device, joint=joint)
+
+    def run() -> torch.Tensor:
+        mean.grad = variance.grad = None
+        value = objective(mean, variance, y, x)
+        value.backward()
+        return value.detach()
+
+    return run
+
+
+def in_a_graph(run: Pass) -> Pass:
+    """The same work as a CUDA graph."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):  # what compiles or is looked up does so outside of the graph
+        for _ in range(3):
+            run()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        value = run()
+
+    def replay() -> torch.Tensor:
+        graph.replay()
+        return value
+
+    return replay
+
+
+def seconds(run: Pass, device: str) -> tuple[float, torch.Tensor]:
+    if device == "cpu":
+        start = time.perf_counter()
+        value = run()
+        return time.perf_counter() - start, value
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+    torch.cuda.synchronize()
+    events[0].record()
+    value = run()
+    events[1].record()
+    torch.cuda.synchronize()
+    return events[0].elapsed_time(events[1]) / 1000.0, value
 
 
 def serve(
@@ -91,20 +148,16 @@ def serve(
 
 
 def measure(objective: Objective, n: int, joint: bool, device: str) -> Result:
-    mean, variance, y, x = make_data(n, device, joint=joint)
+    run = whole_pass(objective, n, joint, device)
     before = start_memory(device)
-    wall, cpu = time.perf_counter(), time.process_time()
+    cpu = time.process_time()
     try:
-        value = objective(mean, variance, y, x)
-        value.backward()
-        result = float(value.detach())  # waits for the device
-        if device == "cuda":
-            torch.cuda.synchronize()
+        wall, value = seconds(run, device)
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
         short = any(word in str(error).lower() for word in ("memory", "alloc"))
         return Result(note="out of memory" if short else f"failed: {type(error).__name__}")
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return Result(wall, cpu, peak_memory(device) - before, result)
+    cpu = time.process_time() - cpu
+    return Result(wall, cpu, peak_memory(device) - before, float(value))
 
 
 def start_memory(device: str) -> float:
@@ -126,6 +179,48 @@ def _status(field: str) -> float:
         if line.startswith(f"{field}:"):
             return float(line.split()[1]) / 1024.0
     raise KeyError(field)
+
+
+# ---- contenders ---------------------------------------------------------------------------------
+
+
+class OnDevice:
+    """One contender on a CUDA device, in this process."""
+
+    def __init__(self, name: str, title: str, options: argparse.Namespace) -> None:
+        self.name = name
+        self._joint, bandwidths = TABLES[title]
+        self._graphs: dict[int, Pass] = {}
+        try:
+            self._objective = contender(name.removesuffix(" in a graph"), bandwidths)
+        except ImportError:
+            self._objective = None
+
+    def run(self, n: int) -> Result:
+        """One forward and backward pass, at a new size after others that warm up."""
+        if self._objective is None:
+            return Result(note="not installed")
+        if self.name in IN_A_GRAPH.values():
+            return self._replay(n)
+        result = measure(self._objective, n, self._joint, "cuda")
+        if result.note:
+            torch.cuda.empty_cache()
+        return result
+
+    def _replay(self, n: int) -> Result:
+        before = start_memory("cuda")
+        first = n not in self._graphs
+        if first:
+            run = whole_pass(self._objective, n, self._joint, "cuda")
+            self._graphs = {n: in_a_graph(run)}
+        wall, value = seconds(self._graphs[n], "cuda")
+        memory = peak_memory("cuda") - before if first else float("nan")
+        return Result(wall, float("nan"), memory, float(value))
+
+    def stop(self) -> None:
+        """Give its memory back."""
+        self._graphs = {}
+        torch.cuda.empty_cache()
 
 
 class Runner:
@@ -162,7 +257,7 @@ class Runner:
 # ---- the tables ---------------------------------------------------------------------------------
 
 
-def race(runners: list[Runner], n: int, repeats: int) -> dict[str, Result]:
+def race(runners: list[Any], n: int, repeats: int, limit: float) -> dict[str, Result]:
     """Medians of interleaved runs; the first run of each warms up and measures the memory."""
     first = {runner.name: runner.run(n) for runner in runners}
     runs: dict[str, list[Result]] = {name: [] for name in first}
@@ -170,7 +265,7 @@ def race(runners: list[Runner], n: int, repeats: int) -> dict[str, Result]:
         for runner in runners:
             warm = first[runner.name]
             spent = sum(each.wall for each in runs[runner.name])
-            if not warm.note and (not runs[runner.name] or spent < 10.0):
+            if not warm.note and (not runs[runner.name] or spent < limit):
                 runs[runner.name].append(runner.run(n))
     answer = {}
     for name, warm in first.items():
@@ -182,7 +277,7 @@ def race(runners: list[Runner], n: int, repeats: int) -> dict[str, Result]:
     return answer
 
 
-def predicted(name: str, before: tuple[int, Result] | None, n: int) -> Result | None:
+def predicted(name: str, before: tuple[int, Result] | None, n: int, most: float) -> Result | None:
     """Result of a case that is not worth running, else None."""
     if before is None:
         return None
@@ -190,32 +285,38 @@ def predicted(name: str, before: tuple[int, Result] | None, n: int) -> Result | 
     if result.note and not result.note.startswith("~"):
         return result  # what was out of memory stays so, what is missing stays missing
     wall = result.wall * (n / size) ** (2 if name in QUADRATIC else 1)
-    return Result(wall, note="~") if wall > MOST_SECONDS else None
+    return Result(wall, note="~") if wall > most else None
 
 
 def table(title: str, options: argparse.Namespace) -> dict[tuple[str, int], Result]:
     joint, bandwidths = TABLES[title]
-    runners = [Runner(name, title, options) for name in CONTENDERS[joint]]
-    reference = Runner("pairwise", title, options)
     on_gpu = options.device == "cuda"
+    names = [*CONTENDERS[joint], *([IN_A_GRAPH[joint]] if on_gpu else [])]
+    start = OnDevice if on_gpu else Runner
+    runners = [start(name, title, options) for name in names]
+    reference, exact = start("pairwise", title, options), start("exact", title, options)
+    most = MOST_SECONDS[options.device]
     print(f"\n{title}: {', '.join(f'{h:.3g}' for h in bandwidths)}")
-    header = f"{'n':>9}  {'':<15}{'seconds':>11}{'CPU s':>10}{'peak MiB':>10}{'error':>10}"
+    header = f"{'n':>9}  {'':<18}{'seconds':>11}{'CPU s':>10}{'peak MiB':>10}{'error':>10}"
     print(f"{header}{'plain torch':>13} x")
     results: dict[tuple[str, int], Result] = {}
     last: dict[str, tuple[int, Result]] = {}
     for n in options.sizes:
-        skipped = {r.name: predicted(r.name, last.get(r.name), n) for r in runners}
-        row = race([r for r in runners if not skipped[r.name]], n, options.repeats)
+        skipped = {r.name: predicted(r.name, last.get(r.name), n, most) for r in runners}
+        racing = [r for r in runners if not skipped[r.name]]
+        row = race(racing, n, options.repeats, most / 6.0)
         row |= {name: each for name, each in skipped.items() if each is not None}
-        truth = reference.run(n).value if n <= (16_384 if on_gpu else 4096) else float("nan")
+        oracle = reference if n <= MOST_PAIRWISE[options.device] else exact
+        costly = joint and oracle is exact and n > 2 * MOST_PAIRWISE[options.device]
+        truth = float("nan") if costly else oracle.run(n).value
         for runner in runners:
             result = row[runner.name]
             last[runner.name] = (n, result)
             results[runner.name, n] = result
             print(
-                f"{n:>9,}  {runner.name:<15}{shown(result, truth, row['plain torch'])}", flush=True
+                f"{n:>9,}  {runner.name:<18}{shown(result, truth, row['plain torch'])}", flush=True
             )
-    for runner in (*runners, reference):
+    for runner in (*runners, reference, exact):
         runner.stop()
     return results
 
@@ -239,11 +340,13 @@ def joint_rate(results: dict[tuple[str, int], Result], options: argparse.Namespa
     """Share of the chip's rate at which the fused joint kernel runs."""
     kernels = 6
     # Of every pair of rows: targets with targets and predictions with predictions (each pair
-    # once, they are symmetric), predictions with targets (both ways); a kernel takes an
-    # exponential, and a reciprocal root where there is a variance; one more exponential for x.
-    special = kernels * (0.5 * 1 + 0.5 * 2 + 1 * 2) + 0.5 + 0.5 + 1
-    # Products and sums of a kernel with its two derivatives: 13; without them: 3.
-    simple = kernels * (0.5 * 3 + 0.5 * 13 + 1 * 13) + 2.0 * (2 * 4 + 3)
+    # once, they are symmetric), predictions with targets (both ways). A kernel takes an
+    # exponential, and for two predictions a reciprocal root; against a target that is one number
+    # a row. One more exponential for x.
+    special = kernels * (0.5 * 1 + 0.5 * 2 + 1 * 1) + 1
+    # A kernel of two targets: 2; with its derivatives against a target 4, of two predictions 9.
+    # Differences in x: 2 an axis; weights and sums of the three parts: 3, 11 and 27.
+    simple = 0.5 * (2 * kernels + 3) + (4 * kernels + 11) + 0.5 * (9 * kernels + 27) + 2 * 4 + 1
     print(
         f"\njoint kernel, {kernels} bandwidths: a pair of rows needs {special:.0f} special "
         f"functions and {simple:.0f} fp32 instructions;\nassumed rates: "
@@ -251,13 +354,40 @@ def joint_rate(results: dict[tuple[str, int], Result], options: argparse.Namespa
         "132 SMs at 1.98 GHz with 16 and 128 lanes)"
     )
     for (name, n), result in results.items():
-        if name == "fused" and not result.note:
+        if name.startswith("fused") and not result.note:
             special_share = special * n**2 / result.wall / options.special_rate
             simple_share = simple * n**2 / result.wall / options.fp32_rate
             print(
-                f"n = {n:>9,}: {1e3 * result.wall:9.3f} ms, {special_share:6.1%} of the special-"
-                f"function rate, {simple_share:6.1%} of the fp32 rate"
+                f"{name:<18}n = {n:>9,}: {1e3 * result.wall:9.3f} ms, {special_share:6.1%} of the "
+                f"special-function rate, {simple_share:6.1%} of the fp32 rate"
             )
+
+
+def marginal_rate(
+    results: dict[tuple[str, int], Result], title: str, options: argparse.Namespace
+) -> None:
+    """Share of the chip's rate at which the waves of marginal matching run."""
+    _, bandwidths = TABLES[title]
+    for (name, n), result in results.items():
+        if name != IN_A_GRAPH[False] or result.note:
+            continue
+        mean, variance, y, _ = (
+            None if each is None else each.detach() for each in make_data(n, "cuda", joint=False)
+        )
+        reach = float(torch.maximum(mean.max(), y.max()) - torch.minimum(mean.min(), y.min()))
+        period = reach + TAIL * (max(bandwidths) + 2.0 * float(variance.max())) ** 0.5
+        waves = period * TAIL / (2.0 * np.pi * min(bandwidths) ** 0.5)
+        # The first 8 waves of a row take 35 instructions each, the others a rotation and a sum:
+        # 8 for the target, 8 for the prediction, and 11 for the gradient.
+        instructions = 8 * 35 * 3 + (8 + 8 + 11) * waves
+        # Mean, variance, target and their masses twice, and again for the gradient; two written.
+        moved = 4 * (3 + 5 + 3 + 2)
+        bounds = instructions * n / options.fp32_rate, moved * n / options.bandwidth
+        print(
+            f"n = {n:>9,}: {waves:5.0f} waves, {1e3 * result.wall:8.3f} ms; "
+            f"{instructions:.0f} fp32 instructions a row: {1e3 * bounds[0]:.3f} ms, "
+            f"{bounds[0] / result.wall:.0%}; {moved} bytes: {1e3 * bounds[1]:.3f} ms"
+        )
 
 
 def main() -> None:
@@ -265,7 +395,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--quick", action="store_true", help="two sizes, two repeats")
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=None, help="default 5, on a GPU 20")
     parser.add_argument("--sizes", type=int, nargs="+", default=None)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument(
@@ -274,22 +404,26 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--special-rate", type=float, default=132 * 16 * 1.98e9)
     parser.add_argument("--fp32-rate", type=float, default=132 * 128 * 1.98e9)
+    parser.add_argument("--bandwidth", type=float, default=4.3e12, help="bytes a second")
     options = parser.parse_args()
     if options.sizes is None:
         options.sizes = SIZES[:2] if options.quick else SIZES
         if options.device == "cuda" and not options.quick:
             options.sizes = sorted([*SIZES, 32_768])
-    options.repeats = 2 if options.quick else options.repeats
+    if options.repeats is None:
+        options.repeats = 2 if options.quick else 20 if options.device == "cuda" else 5
 
     machine = torch.cuda.get_device_name() if options.device == "cuda" else platform.machine()
     print(
         f"{date.today()}, {machine}, {os.cpu_count()} cores, {options.threads} threads, "
         f"load {os.getloadavg()[0]:.1f}, {options.memory:.0f} GiB, torch {torch.__version__}"
     )
-    for title in TABLES:
+    for title, (joint, _) in TABLES.items():
         results = table(title, options)
-    if options.device == "cuda":
-        joint_rate(results, options)
+        if options.device == "cuda" and joint:
+            joint_rate(results, options)
+        elif options.device == "cuda":
+            marginal_rate(results, title, options)
 
 
 if __name__ == "__main__":

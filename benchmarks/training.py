@@ -26,8 +26,8 @@ import torch
 from torch import Tensor, nn
 
 from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor
-from calibrant.networks import GaussianHead, MemberNetworks, build_network
-from calibrant.training import Rows, Silent, Stage, run_stage
+from calibrant.networks import GaussianHead, MemberNetworks, MixtureHead, build_network
+from calibrant.training import Rows, SeriesWindows, Silent, Stage, run_stage
 
 FEATURES, HIDDEN, BATCH = 8, (256, 256), 256
 EPOCHS = 2  # of one turn; the first turn warms up and does not count
@@ -147,12 +147,18 @@ def ours(stage: Stage, train: Rows, held_out: Rows, seeds: range) -> Callable[[]
     return lambda: void(run_stage(stage, network, train, held_out, generators, Silent()))
 
 
-def members(train: Rows, seeds: range) -> MemberNetworks:
+def members(train: Rows, seeds: range, kind: str = "mlp") -> MemberNetworks:
     networks = []
     for seed in seeds:
         torch.manual_seed(seed)
-        networks.append(build_network("mlp", FEATURES, HIDDEN, GaussianHead()))
-    return MemberNetworks(networks).to(train.y.device)
+        if kind == "lstm":
+            built = build_network("lstm", FEATURES, None, GaussianHead(), dropout=0.1, steps=5)
+        elif kind == "mixture":
+            built = build_network("mlp", FEATURES, HIDDEN, MixtureHead(5), periodic=0.1)
+        else:
+            built = build_network("mlp", FEATURES, HIDDEN, GaussianHead())
+        networks.append(built)
+    return MemberNetworks(networks, sequences=kind == "lstm").to(train.y.device)
 
 
 def void(_: object) -> None: ...
@@ -215,7 +221,10 @@ def main() -> None:
         f"256-256 network, batch {BATCH}, {rows:,} rows, {date.today()}, {machine}, "
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, torch {torch.__version__}"
     )
-    report(race(rows, rounds, device), rows, device)
+    if device.type == "cuda":
+        report_gpu(rows)
+    else:
+        report(race(rows, rounds, device), rows, device)
     fit_small(device)
 
 
@@ -237,8 +246,6 @@ def race(n: int, rounds: int, device: torch.device) -> dict[str, list[Cost]]:
     }
     if lightning is not None:
         turns["Lightning"] = (lightning, EPOCHS, cores)
-    if device.type == "cuda":
-        turns["25 members"] = (ours(one, train, held_out, range(25)), EPOCHS, cores)
     costs: dict[str, list[Cost]] = {name: [] for name in turns}
     for number in range(rounds + 1):
         for name, turn in turns.items():
@@ -246,6 +253,59 @@ def race(n: int, rounds: int, device: torch.device) -> dict[str, list[Cost]]:
             if number > 0:
                 costs[name].append(measured)
     return costs
+
+
+def report_gpu(n: int) -> None:
+    """Milliseconds a step once its work is recorded, and what recording costs."""
+    device = torch.device("cuda")
+    train, held_out = make_rows(n, device), make_rows(512, device, seed=1)
+    steps = -(-n // BATCH)
+    hand = by_hand(train, held_out)
+    hand()
+    eager = min(cost(hand, 1, 1, device).wall for _ in range(5))
+    print(f"\n{'':<34}{'ms a step':>10}{'recording, s':>14}   target")
+    print(f"{'by hand, not recorded':<34}{1e3 * eager / steps:>10.3f}")
+    one, two = stages(train)
+    windows = make_windows(n, device)
+    (lstm,) = HeteroscedasticRegressor(batch_size=BATCH, network="lstm")._stages([windows], _())
+    mixture = MMDRegressor(quality="best", batch_size=BATCH)._stages([train], _())[-1]
+    for name, stage, rows, seeds, kind, target in (
+        ("stage 1", one, train, 1, "mlp", "<= 0.22"),
+        ("stage 1, 5 members", one, train, 5, "mlp", ""),
+        ("stage 1, 25 members", one, train, 25, "mlp", "<= 0.36"),
+        ("stage 2, joint", two, train, 1, "mlp", "<= 0.44"),
+        ("stage 2, joint, 25 members", two, train, 25, "mlp", "<= 0.72"),
+        ("kernel score of mixtures", mixture, train, 1, "mixture", ""),
+        ("kernel score of mixtures, 40", mixture, train, 40, "mixture", ""),
+        ("LSTM 128-64, window 5", lstm, windows, 1, "lstm", "<= 0.5"),
+        ("LSTM 128-64, window 5, 5 members", lstm, windows, 5, "lstm", ""),
+    ):
+        network = members(rows, range(seeds), kind)
+        generators = [torch.Generator(device).manual_seed(seed) for seed in range(seeds)]
+        held = rows.take(slice(0, 512)) if kind == "lstm" else held_out
+
+        def run(epochs: int, stage=stage, rows=rows, network=network, g=generators, held=held):  # type: ignore[no-untyped-def]
+            timed = replace(stage, epochs=epochs, patience=epochs)
+            return cost(
+                lambda: void(run_stage(timed, network, rows, held, g, Silent())), 1, 1, device
+            ).wall
+
+        run(16)
+        short, long = run(16), run(116)
+        step = (long - short) / (100 * steps)
+        print(f"{name:<34}{1e3 * step:>10.3f}{short - 16 * steps * step:>14.2f}   {target}")
+    rate, needed = product_rate(device), step_operations()
+    print(f"\na step needs {needed / 1e6:.0f} MFLOP, products reach {rate / 1e12:.1f} TFLOP/s")
+
+
+def _() -> torch.Generator:
+    return torch.Generator("cuda").manual_seed(0)
+
+
+def make_windows(n: int, device: torch.device) -> Rows:
+    rows = make_rows(n + 5, device)
+    ends = torch.arange(4, n + 4, device=device)
+    return Rows(SeriesWindows(rows.x, ends, 5), rows.y[5:], rows.weight[5:])
 
 
 def report(costs: dict[str, list[Cost]], n: int, device: torch.device) -> None:

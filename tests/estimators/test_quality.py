@@ -33,7 +33,8 @@ def cross_fitted(X, y, **options):
 def test_what_is_set_wins_over_the_quality() -> None:
     model = MMDRegressor(quality="best", members=3, cross_fit=4, head="gaussian")
     assert model._n_members() == 3 * 4
-    assert MMDRegressor(quality="best")._n_members() == PRESETS["best"]["members"]
+    best = PRESETS["best"]
+    assert MMDRegressor(quality="best")._n_members() == best["members"] * best["cross_fit"]
     assert model._setting("head") == "gaussian"
     assert model._setting("average") == PRESETS["best"]["average"]
     assert MMDRegressor().get_params()["head"] is None

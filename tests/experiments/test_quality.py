@@ -79,6 +79,14 @@ def test_calibration_against_the_limit() -> None:
     assert "protein (1.71)" in str(loose)
 
 
+def test_floor_and_limit_stand_above_all_methods() -> None:
+    records = runs_of("mmd-best", {"wine": 1.3}) + runs_of("ngboost", {"wine": 2.0}, trials=1)
+    bar = calibration(Runs(records, "shuffled"))
+    lines = bar.tables[1].lines
+    assert [line[0] for line in lines] == ["floor", "limit", "mmd-best", "ngboost"]
+    assert [line[1] for line in lines] == ["0.9000", "1.0000", "1.309 ± 0.0052", "2"]
+
+
 def test_sharpness_is_paired_and_names_the_best_other() -> None:
     values = ALL | {"wine": 1.5, "naval": 1.01}
     records = runs_of("mmd-best", values)

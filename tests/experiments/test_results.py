@@ -9,8 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibrant.errors import ParameterError
-from calibrant.experiments import PAPER_TABLES, figures, paper_table, published_cells, reproduction
+from calibrant.errors import DataError, ParameterError
+from calibrant.experiments import (
+    METHODS,
+    PAPER_TABLES,
+    between_marks,
+    figures,
+    paper_table,
+    published_cells,
+    report_figures,
+    reproduction,
+    summary,
+)
+from calibrant.experiments.summary import BEGIN, END
 
 SCORES = ("ecpe", "mcpe", "rmse", "epiw", "mpiw", "r2", "smape", "rse", "crps")
 LEVELS = np.arange(1, 100) / 100
@@ -92,6 +103,13 @@ def test_figures() -> None:
                 for line in figure.axes[0].lines
                 if line.get_label().startswith("hnn (ECPE 0.2")
             ]
+            colours = {  # the same method looks the same in every panel
+                tuple(line.get_color() for line in ax.lines) for ax in figure.axes
+            }
+            assert len(colours) == 1
+            assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+                *("90% of perfect forecasts", "perfect", "hnn", "mmd", "ngboost")
+            ]
             np.testing.assert_allclose(curve.get_ydata(), LEVELS**2)
         if name == "honest-pm25-intervals":
             (outside,) = [line for line in figure.axes[0].lines if "outside" in line.get_label()]
@@ -107,15 +125,24 @@ def test_figures() -> None:
     }
 
 
+PUBLISHED = [run | {"cell": run["cell"] | {"protocol": "published"}} for run in RECORDS]
+
+
 def test_report() -> None:
-    text = reproduction(RECORDS + DEPTH, "runs")
+    text = reproduction(RECORDS + PUBLISHED + DEPTH, "runs.parquet")
     assert (
-        "calibrant bench paper --protocol honest --out runs --trials 2 --only \\\n"
-        "    wine,pm25 --methods hnn,mmd,ngboost\n" in text
+        "calibrant bench paper --protocol honest --out results --trials 2 --only \\\n"
+        "    wine,pm25 --methods hnn,mmd\n" in text
     )
-    assert "calibrant bench paper --protocol honest --out runs --trials 1 --study depth\n" in text
-    assert "| `honest` | 14 | 7.00 | 2026-01-02 | cpu (Linux, Python 3.11, 2 cores) |" in text
-    assert "| `honest` | ecpe | hnn | 0 | 0 | 2 | wine, pm25 |" in text
+    assert "    wine,pm25 --methods ngboost\n" in text
+    assert "--study \\\n    depth --methods mmd-depth1,mmd-depth2\n" in text
+    assert "calibrant bench pack results --out runs.parquet\n" in text
+    assert (
+        "| `honest` | cpu (Linux, Python 3.11, 2 cores) | hnn, mmd, ngboost | 14 | 7.00 "
+        "| 2026-01-02 | torch 2.13.0 |" in text
+    )
+    assert "| `published` | ecpe | hnn | 0 | 0 | 2 | wine, pm25 |" in text
+    assert "| `honest` | ecpe |" not in text  # split otherwise than the paper: no verdict
     assert "| honest | calibration (ECPE) better than all baselines | mmd | 2 | 0 | 0 | 1 |" in text
     assert "Not run: power_plant (mcd, hnn," in text
     assert "wine (mcd, deep-ens," in text
@@ -123,11 +150,61 @@ def test_report() -> None:
     assert "Wine MC-Dropout repeats the figures of power plant" in text
     assert "smoke tests" not in text
     assert "| honest | mmd | 2 | 1 |" in text
+    assert "| ngboost | **0.0105** ± 0.0005 | **0.0105** ± 0.0005 |" in text  # CRPS
+    assert "| ngboost | 3600 | 3600 | 7200 |" in text  # seconds
+
+
+def test_long_lists_can_be_pasted_into_a_shell() -> None:
+    methods = [key for key in METHODS if METHODS[key].role != "rival"][1:]
+    text = reproduction([record("wine", key, 0) for key in methods])
+    command = text.partition("```console\n")[2].partition("\ncalibrant bench show")[0]
+    assert max(map(len, command.splitlines())) <= 80
+    assert "\\\n" in command
+    assert command.replace("\\\n", "").split()[-1] == ",".join(methods)
+
+
+def test_other_protocols_are_no_part_of_the_report() -> None:
+    other = record("wine", "mmd", 0)
+    other["cell"]["protocol"] = "shuffled"
+    assert reproduction([*RECORDS, other]) == reproduction(RECORDS)
+
+
+def test_summary() -> None:
+    text = summary(PUBLISHED)
+    assert "| baselines | 0 / 0 / 2 | 0 / 2 / 0 |  |  |  |\n" in text
+    assert "| `mmd` | 0 / 0 / 2 | 0 / 2 / 0 | 2 / 0 / 0 | 2 / 0 / 0 | 2 / 0 / 0 |\n" in text
+    assert "| `mmd-best` |  |  |  |  |  |\n" in text
+    (line,) = [line for line in text.splitlines() if line.startswith("| wine | ECPE")]
+    assert line == (
+        "| wine | ECPE | 0.0102 | 0.008 |  | 0.1005 ± 0.0005 ▼ |  | 0.2005 ± 0.0005 ▼ hnn "
+        "| **0.0105** ± 0.0005 ngboost |"
+    )
+    assert "was not run under the `published` protocol yet" in summary(RECORDS)
+
+
+def test_summary_goes_between_the_marks() -> None:
+    text = f"before\n{BEGIN}\nold\n{END}\nafter\n"
+    once = between_marks(text, "new\n")
+    assert once == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
+    assert between_marks(once, "new\n") == once
+    with pytest.raises(DataError, match="needs a line"):
+        between_marks("no marks", "new")
+
+
+def test_report_shows_its_figures() -> None:
+    names = [name for name, _ in report_figures(RECORDS + PUBLISHED + DEPTH)]
+    assert names == [
+        *("reproduction-honest-reliability", "reproduction-published-reliability"),
+        "reproduction-honest-depth",
+    ]
+    text = reproduction(RECORDS + PUBLISHED + DEPTH, images="images")
+    assert all(f"](images/{name}.png)\n" in text for name in names)
+    assert "![" not in reproduction(RECORDS)
 
 
 def test_report_without_two_trials_judges_nothing() -> None:
     text = reproduction([record("wine", "mmd", 0)])
-    assert "nothing can be judged" in text
+    assert "nothing can be judged" in " ".join(text.split())
     assert "no claim can be checked" in text
 
 

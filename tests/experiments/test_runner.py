@@ -178,17 +178,18 @@ TOGETHER = [key for key in NETWORKS if METHODS[key].batched]
 
 @pytest.mark.usefixtures("stand_ins")
 @pytest.mark.parametrize("method", TOGETHER)
-@pytest.mark.parametrize("dataset", ["wine", "pm25"])
-def test_trials_run_together_as_they_run_alone(dataset: str, method: str) -> None:
-    """Same splits, same seeds: a batch changes the time it takes and the last digits only."""
-    cells = [Cell("honest-quick", dataset, method, trial) for trial in range(2)]
+@pytest.mark.parametrize(("protocol", "dataset"), [("published", "wine"), ("honest", "pm25")])
+def test_trials_run_together_as_they_run_alone(protocol: str, dataset: str, method: str) -> None:
+    """Same splits, same seeds: where training draws nothing, so are the scores."""
+    cells = [Cell(f"{protocol}-quick", dataset, method, trial) for trial in range(2)]
     both = PAPER.run(cells, "cpu")
     for cell, record in zip(cells, both, strict=True):
         (alone,) = PAPER.run([cell], "cpu")
         assert (alone["together"], record["together"]) == (1, 2)
         for same in ("settings", "seed", "rows", "limit"):
             assert record[same] == alone[same]
-        assert record["scores"] == pytest.approx(alone["scores"], rel=1e-2, abs=1e-2)
+        if record["settings"]["dropout"] == 0.0 and method != "mmd-as-published":  # which samples
+            assert record["scores"] == pytest.approx(alone["scores"], rel=1e-3, abs=1e-3)
         assert bool(record["intervals"]) == (cell.trial == 0)
     assert both[0]["seconds"]["fit"] == both[1]["seconds"]["fit"]
     assert both[0]["scores"] != both[1]["scores"]

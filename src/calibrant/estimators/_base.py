@@ -64,6 +64,7 @@ from calibrant.training import (
 Inputs = NDArray[np.float64] | Windows
 
 _LEAST_HELD_OUT = 10  # fewer PIT values say less about the shape than the network does
+_PERIODIC = 0.1  # scale of the frequencies where the user does not choose one
 _PREDICT_ROWS = 1 << 16  # at a time: memory stays bounded; steps of sequences count as rows
 
 
@@ -90,7 +91,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     patience: int = 20
     validation_fraction: float = 0.2
     dropout: float | None = None
-    periodic: float | None = None
+    periodic: float | Literal["auto"] | None = None
     scaling: Scaling = "standard"
     bounds: tuple[float | None, float | None] | None = None
     missing: Literal["error", "impute"] = "error"
@@ -152,6 +153,9 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     def _setting(self, name: str) -> Any:
         """Value of a parameter, or what its None stands for; subclasses may know more of these."""
         return self._dropout() if name == "dropout" else getattr(self, name)
+
+    def _look_ahead(self, models: Sequence[Self], lots: Sequence[Lot]) -> None:
+        """Decide what depends on the data before the networks of these models are built."""
 
     def _n_members(self) -> int:
         """Return how many networks train as one."""
@@ -312,10 +316,14 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
                     head,
                     dropout=dropout,
                     steps=self.n_steps_,
-                    periodic=self._setting("periodic") or 0.0,
+                    periodic=self._periodic(),
                 )
             )
         return networks
+
+    def _periodic(self) -> float:
+        scale = self._setting("periodic")
+        return _PERIODIC if scale == "auto" else scale or 0.0
 
     def _as_one(self, networks: Sequence[DistributionNetwork]) -> MemberNetworks:
         return MemberNetworks(networks, sequences=self.n_steps_ is not None)

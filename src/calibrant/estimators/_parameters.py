@@ -18,8 +18,10 @@ def check_common(model: NetworkRegressor) -> None:
         raise ParameterError(
             f"epochs and patience must be at least 1, got {model.epochs} and {model.patience}."
         )
-    if (model.periodic or 0.0) < 0:
-        raise ParameterError(f"periodic must be at least 0, got {model.periodic}.")
+    if model.periodic != "auto" and (
+        isinstance(model.periodic, str) or not (model.periodic or 0.0) >= 0
+    ):
+        raise ParameterError(f'periodic must be at least 0 or "auto", got {model.periodic!r}.')
     if model.batch_size != "auto" and not (
         isinstance(model.batch_size, int | np.integer) and model.batch_size >= 1
     ):

@@ -17,20 +17,20 @@ _ONE_GAUSSIAN: dict[str, Any] = {
     "matching_lr": 3e-4,
     "matching_patience": 10,
     "average": 0.0,
-    "decay": False,
+    "decay": 0.0,
 }
 _MIXTURES: dict[str, Any] = {
     "head": "mixture",
-    "periodic": 0.1,
-    "members": 4,
-    "cross_fit": 0,
+    "periodic": "auto",
+    "members": 2,
+    "cross_fit": 4,
     "epochs": 10,  # the likelihood finds the shape, the kernel score does the rest
     "match": "rows",
-    "matching_epochs": 200,
+    "matching_epochs": 400,
     "matching_lr": 1e-3,
-    "matching_patience": 30,
+    "matching_patience": 60,
     "average": 5.0,
-    "decay": False,
+    "decay": 0.25,
 }
 PRESETS: dict[Quality, dict[str, Any]] = {
     "fast": _ONE_GAUSSIAN | {"matching_epochs": 5},

@@ -23,6 +23,14 @@ class Lot(NamedTuple):
     seed: int
     learn: Callable[[], None]  # what the trained model learns from rows held out
 
+    def of_first(self) -> Lot:
+        """What its first network sees, and nothing to learn later."""
+        train, validation = (
+            side.of_first() if isinstance(side, MemberRows) else side
+            for side in (self.train, self.validation)
+        )
+        return Lot(self.rows, train, validation, self.seed, lambda: None)
+
 
 def fit_together(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str, Any]]) -> None:
     """Fit several models as one batched program, each as if by its own `fit`.
@@ -69,6 +77,12 @@ def fit_together(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str,
 
 
 def train_together(models: Sequence[NetworkRegressor], lots: Sequence[Lot]) -> None:
+    """Let the models look ahead, then train their networks."""
+    models[0]._look_ahead(models, lots)
+    train_networks(models, lots)
+
+
+def train_networks(models: Sequence[NetworkRegressor], lots: Sequence[Lot]) -> None:
     """Train the networks of prepared models and let each model learn from its held-out rows."""
     leader, members = models[0], models[0]._n_members()
     device = lots[0].rows.y.device

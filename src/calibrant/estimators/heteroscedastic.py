@@ -60,9 +60,10 @@ class HeteroscedasticRegressor(NetworkRegressor):
         Share of the hidden units dropped in a training step; recurrent layers drop the same ones
         in all steps of a sequence. None is 0 for the "mlp" and 0.1 for "lstm" and "gru". A module
         of your own brings its own.
-    periodic : float or None
+    periodic : float, "auto" or None
         Scale of the learned frequencies through which the "mlp" sees its inputs
-        (`calibrant.networks.PeriodicEmbedding`); None or 0 shows it the numbers alone.
+        (`calibrant.networks.PeriodicEmbedding`); None or 0 shows it the numbers alone, "auto" is
+        0.1.
     scaling : {"standard", "minmax"}
         How inputs and target are scaled, always on training rows alone.
     bounds : (low, high) or None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -18,6 +19,7 @@ from calibrant.estimators._objectives import pit_values
 from calibrant.estimators._pooling import as_of_all
 from calibrant.estimators._quality import PRESETS, Quality
 from calibrant.estimators._splits import Fold, cross_folds
+from calibrant.estimators._together import Lot, train_networks
 from calibrant.estimators._validation import Sample
 from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
 from calibrant.kernels import (
@@ -33,11 +35,12 @@ from calibrant.losses import DistributionMatchingLoss, crps, kernel_score
 from calibrant.losses._condition import Match
 from calibrant.losses.matching import Expectation, Statistic
 from calibrant.metrics import pit
-from calibrant.networks import MemberNetworks
+from calibrant.networks import DistributionNetwork, MemberNetworks, close_gates
 from calibrant.recalibration import fit_pit_map
 from calibrant.training import Rows, Stage
 
 _LEAST_ROWS = 50  # of a fold; with fewer a hold-out leaves more to train on
+_PILOT_EPOCHS = 40
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -61,6 +64,9 @@ class MMDRegressor(HeteroscedasticRegressor):
         network, matched given the input; "fast" the same with five epochs of matching. "best" is
         four networks with mixture heads that see their inputs through periodic embeddings and
         are trained by the kernel score with averaged weights.
+    periodic : float, "auto" or None
+        As in `HeteroscedasticRegressor`; with "auto" a short training with and without the
+        embedding decides, by the CRPS of held-out rows.
     members : int or None
         Networks whose predictions are mixed; with `cross_fit`, how often all rows are dealt out.
     cross_fit : int or None
@@ -93,8 +99,8 @@ class MMDRegressor(HeteroscedasticRegressor):
         Budget of stage 2, as `epochs`, `batch_size`, `lr` and `patience` are of stage 1.
     average : float or None
         Epochs over which the weights of stage 2 are averaged; 0 takes them as they are.
-    decay : bool or None
-        Let the learning rate of stage 2 fall to 0 along a cosine over its epochs.
+    decay : float or None
+        Share of the epochs of stage 2, the last ones, over which its learning rate falls to 0.
     recalibrate : bool, default True
         Learn the final monotone map from the held-out rows.
 
@@ -133,8 +139,11 @@ class MMDRegressor(HeteroscedasticRegressor):
     matching_lr: float | None = None
     matching_patience: int | None = None
     average: float | None = None
-    decay: bool | None = None
+    decay: float | None = None
     recalibrate: bool = True
+
+    # Whether the networks see their inputs through embeddings; found out where it is "auto".
+    _sees_waves = True
 
     @classmethod
     def as_published(cls, **changes: Any) -> Self:
@@ -178,7 +187,7 @@ class MMDRegressor(HeteroscedasticRegressor):
             "matching_lr": 1e-4,
             "matching_patience": 200,
             "average": 0.0,
-            "decay": False,
+            "decay": 0.0,
             "recalibrate": False,
         }
         return cls(**(published | changes))
@@ -270,6 +279,25 @@ class MMDRegressor(HeteroscedasticRegressor):
         value = super()._setting(name)
         return PRESETS[self.quality].get(name) if value is None else value
 
+    def _look_ahead(self, models: Sequence[Self], lots: Sequence[Lot]) -> None:
+        """Let one network each with and without embeddings, trained for a while, decide."""
+        for model in models:
+            model._sees_waves = True
+        if self._setting("periodic") != "auto" or self.network != "mlp":
+            return
+        pilots = [_pilot(model, sees) for model in models for sees in (False, True)]
+        train_networks(pilots, [lot.of_first() for lot in lots for _ in (False, True)])
+        best = [min(r["validation_score"] for r in pilot.history_) for pilot in pilots]
+        for model, without, through in zip(models, best[::2], best[1::2], strict=True):
+            model._sees_waves = through < without
+
+    def _build(self, seeds: Sequence[int]) -> list[DistributionNetwork]:
+        networks = super()._build(seeds)
+        if not self._sees_waves:
+            for network in networks:
+                close_gates(network)
+        return networks
+
     def _n_members(self) -> int:
         members: int = self._setting("members") * max(1, self._setting("cross_fit"))
         return members
@@ -337,6 +365,15 @@ class MMDRegressor(HeteroscedasticRegressor):
             )
         if self.updates not in ("all", "head"):
             raise ParameterError(f'updates must be "all" or "head", got {self.updates!r}.')
+
+
+def _pilot(model: MMDRegressor, sees_waves: bool) -> MMDRegressor:
+    """One network of a model, to be trained for as long as it takes to see what is better."""
+    pilot = copy.copy(model)
+    pilot.members, pilot.cross_fit, pilot.verbose = 1, 0, False
+    pilot.matching_epochs = min(_PILOT_EPOCHS, model._setting("matching_epochs"))
+    pilot.decay, pilot.recalibrate, pilot._sees_waves = 0.0, False, sees_waves
+    return pilot
 
 
 def _mean_crps(network: MemberNetworks, rows: Rows) -> Tensor:

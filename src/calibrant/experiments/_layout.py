@@ -51,3 +51,14 @@ def laid_out(
         "\n".join([*([title] if above else []), *map(aligned, (headings, *block)), ""])
         for title, block in blocks
     )
+
+
+def plain(error: float) -> str:
+    """A standard error with two digits and no exponent where that is shorter.
+
+    Examples
+    --------
+    >>> plain(31.46), plain(0.00123), plain(245.0)
+    ('31', '0.0012', '240')
+    """
+    return f"{float(f'{error:.2g}'):g}"

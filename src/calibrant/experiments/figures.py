@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,14 +13,25 @@ from calibrant.experiments.store import Record
 from calibrant.experiments.tasks import TASKS
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
+KINDS = ("reliability", "intervals", "depth")
 _COLUMNS = 3
 Group = dict[str, list[Record]]  # the trials of each method
 
 
-def figures(records: Iterable[Record]) -> Iterator[tuple[str, Figure]]:
+def figures(
+    records: Iterable[Record], kinds: Collection[str] = KINDS
+) -> Iterator[tuple[str, Figure]]:
     """Draw everything that the results allow; each figure is closed when the next is asked for.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        As a `Store` holds them.
+    kinds : collection of {"reliability", "intervals", "depth"}
+        Which ones to draw.
 
     Yields
     ------
@@ -31,14 +42,14 @@ def figures(records: Iterable[Record]) -> Iterator[tuple[str, Figure]]:
     """
     import matplotlib.pyplot as plt
 
-    for name, figure in _figures(list(records)):
+    for name, figure in _figures(list(records), kinds):
         try:
             yield name, figure
         finally:
             plt.close(figure)
 
 
-def _figures(records: Sequence[Record]) -> Iterator[tuple[str, Figure]]:
+def _figures(records: Sequence[Record], kinds: Collection[str]) -> Iterator[tuple[str, Figure]]:
     protocols: dict[str, dict[str, Group]] = defaultdict(lambda: defaultdict(dict))
     deep: dict[str, list[Record]] = defaultdict(list)
     for record in records:
@@ -54,12 +65,13 @@ def _figures(records: Sequence[Record]) -> Iterator[tuple[str, Figure]]:
             for name in TASKS
             if name in found
         }
-        yield f"{protocol}-reliability", _reliability(sets)
-        for name, group in sets.items():
+        if "reliability" in kinds:
+            yield f"{protocol}-reliability", _reliability(sets)
+        for name, group in sets.items() if "intervals" in kinds else ():
             drawn = {key: trials[0] for key, trials in group.items() if trials[0].get("intervals")}
             if drawn:
                 yield f"{protocol}-{name}-intervals", _intervals(name, drawn)
-    for protocol, runs in sorted(deep.items()):
+    for protocol, runs in sorted(deep.items()) if "depth" in kinds else ():
         yield f"{protocol}-depth", _depth(runs)
 
 
@@ -68,14 +80,15 @@ def _reliability(sets: dict[str, Group]) -> Figure:
 
     from calibrant.plots._reliability import draw_coverage
 
-    rows = -(-len(sets) // _COLUMNS)
+    rows, columns = -(-len(sets) // _COLUMNS), min(_COLUMNS, len(sets))
     figure, axes = plt.subplots(
         rows,
-        min(_COLUMNS, len(sets)),
-        figsize=(6.6 * min(_COLUMNS, len(sets)), 4.8 * rows),
+        columns,
+        figsize=(3.4 * columns + 2.4, max(3.4 * rows, 4.8)),
         layout="constrained",
         squeeze=False,
     )
+    handles: dict[str, Artist] = {}
     for ax, (name, group) in zip(axes.flat, sets.items(), strict=False):
         draw_coverage(
             {
@@ -87,13 +100,22 @@ def _reliability(sets: dict[str, Group]) -> Figure:
                 for key, trials in group.items()
             },
             round(np.mean([r["rows"]["test"] for trials in group.values() for r in trials])),
+            looks=[list(METHODS).index(key) for key in group],
             ax=ax,
         )
-        # Beside the axes: above them the legend of all methods would be as tall as they are.
-        ax.legend(frameon=False, fontsize="x-small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        handles |= {
+            label.partition(" (")[0]: handle
+            for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+        }
+        ax.get_legend().remove()
         ax.set_title(name)
+        ax.set(xlabel="", ylabel="")
     for ax in axes.flat[len(sets) :]:
         ax.remove()
+    # One legend beside all: in every panel it would be as tall as the panel. ECPE has its tables.
+    figure.legend(handles.values(), handles, frameon=False, loc="outside right upper")
+    figure.supxlabel("nominal coverage of the central interval", fontsize="medium")
+    figure.supylabel("share of targets inside it", fontsize="medium")
     return figure
 
 

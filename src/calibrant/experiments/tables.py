@@ -7,12 +7,17 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from calibrant.experiments._layout import Form, laid_out
+from calibrant.experiments._layout import Form, laid_out, plain
 from calibrant.experiments.claims import Finding
-from calibrant.experiments.comparison import Comparison, standard_error
-from calibrant.experiments.methods import DEPTH_STUDY
+from calibrant.experiments.comparison import (
+    Comparison,
+    compare_with_published,
+    standard_error,
+)
+from calibrant.experiments.methods import DEPTH_STUDY, METHODS
 from calibrant.experiments.runner import Outcome
 from calibrant.experiments.store import Record
+from calibrant.experiments.tasks import TASKS
 
 _HEADINGS = (
     *("protocol", "data set", "metric", "method", "trials"),
@@ -87,6 +92,52 @@ def depth_table(records: Sequence[Record], form: Form = "text") -> str:
         )
     headings = ("protocol", "method", "layers", "trials", "ecpe", "± s.e.", "floor", "fit seconds")
     return laid_out(headings, lines, form, right=range(2, 8), above=1) if lines else ""
+
+
+def sharpness_table(records: Sequence[Record], protocol: str, form: Form = "text") -> str:
+    """A line per method: CRPS on every data set with its standard error, the lowest in bold."""
+    rows = [row for row in compare_with_published(records, ["crps"]) if row.protocol == protocol]
+    found = {(row.method, row.dataset): row for row in rows}
+    methods = [key for key in METHODS if any(key == method for method, _ in found)]
+    datasets = [name for name in TASKS if any(name == dataset for _, dataset in found)]
+    least = {
+        name: min(row.mean for (_, dataset), row in found.items() if dataset == name)
+        for name in datasets
+    }
+    lines = []
+    for key in methods:
+        cells = []
+        for name in datasets:
+            row = found.get((key, name))
+            if row is None:
+                cells.append("")
+                continue
+            error = "" if row.std_error is None else f" ± {plain(row.std_error)}"
+            mean = f"{row.mean:.4g}"
+            bold = form == "markdown" and row.mean == least[name]
+            cells.append(f"**{mean}**{error}" if bold else f"{mean}{error}")
+        lines.append([key, *cells])
+    return laid_out(("method", *datasets), lines, form, right=range(1, len(datasets) + 1))
+
+
+def seconds_table(records: Sequence[Record], protocol: str, form: Form = "text") -> str:
+    """A line per method: seconds of all its trials on every data set, and their sum."""
+    spent: dict[tuple[str, str], float] = defaultdict(float)
+    for record in records:
+        cell = record["cell"]
+        if cell["protocol"] == protocol and cell["method"] in METHODS:
+            spent[cell["method"], cell["dataset"]] += sum(record["seconds"].values())
+    datasets = [name for name in TASKS if any(name == dataset for _, dataset in spent)]
+    lines = [
+        [
+            key,
+            *(f"{spent[key, name]:.0f}" if (key, name) in spent else "" for name in datasets),
+            f"{sum(seconds for (method, _), seconds in spent.items() if method == key):.0f}",
+        ]
+        for key in METHODS
+        if any(key == method for method, _ in spent)
+    ]
+    return laid_out(("method", *datasets, "all"), lines, form, right=range(1, len(datasets) + 2))
 
 
 def time_table(outcomes: Iterable[Outcome], form: Form = "text") -> str:

@@ -30,7 +30,7 @@ class Difference(NamedTuple):
         rows, (n, k) = prediction.means.shape[:-1], prediction.means.shape[-2:]
         weights, means, variances = (part.reshape(-1, n, k) for part in prediction)
         y, counts = (part.expand(rows).reshape(-1, n) for part in (y, counts))
-        share = shares(counts)
+        share = shares(counts).to(means.dtype)
         # Only distances count: from one of the targets they keep their digits in float32.
         origin = y[:, :1]
         return cls(

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from calibrant.errors import ParameterError
 from calibrant.kernels import EnergyKernel, GaussianKernel, Kernel
+from calibrant.losses._device import in_triton
 from calibrant.losses._difference import Difference
 from calibrant.losses._gridded import gridded_v
 from calibrant.losses._sorted import sorted_v
@@ -19,8 +20,13 @@ def linear_v(difference: Difference, kernel: Kernel) -> Tensor:
     """Squared MMD of the marginals, V-statistic, (B,), in time and memory linear in n.
 
     Gaussian kernels go through characteristic functions, narrow ones through a grid; the
-    energy kernel between points is sorted.
+    energy kernel between points is sorted. Numbers in float32 on a CUDA device go through
+    characteristic functions in Triton.
     """
+    if isinstance(kernel, GaussianKernel) and in_triton(difference.y):
+        from calibrant.losses._triton_waves import waves_v
+
+        return waves_v(difference, kernel)
     reach, variance = difference.reach()
     if isinstance(kernel, EnergyKernel) and variance == 0:
         return sorted_v(difference)

@@ -1,6 +1,16 @@
-"""The pass over all pairs in Triton: the GPU twin of `_fused.add_up_pairs`."""
+"""The pass over all pairs in Triton: the GPU twin of `_fused.add_up_pairs`.
+
+A program owns a block of columns, one component of some rows, and meets rows above it in turn.
+Pairs of targets and pairs of normals are symmetric: only rows that come before the block are met,
+and what they gain is handed to them. A pair of rows thus costs, in special functions and for m
+bandwidths, one exponential for the condition, m / 2 for the targets, m for a target and a normal
+and m / 2 with as many reciprocal roots for the normals.
+"""
 
 from __future__ import annotations
+
+import math
+from typing import NamedTuple
 
 import torch
 import triton
@@ -11,110 +21,182 @@ from calibrant.kernels import GaussianKernel
 from calibrant.losses._difference import Difference
 from calibrant.losses._fused import Sums
 
-_BLOCK = 64  # points a program owns
-_OTHERS = 64  # points it meets at a time
+_EXPONENT = -0.5 / math.log(2.0)  # exp(-x / 2) = 2 ** (_EXPONENT x), which a GPU has in hardware
+
+
+class Tiles(NamedTuple):
+    """How the pairs are cut up."""
+
+    columns: int  # of a program
+    rows: int  # met at a time, a divisor of `columns`
+    each: int  # rows that a program meets in all, a multiple of `rows`
+    warps: int
+
+
+_LARGE = Tiles(columns=128, rows=8, each=1024, warps=4)
+_SMALL = Tiles(columns=64, rows=8, each=32, warps=2)  # many programs for few rows
+_FEW = 1 << 22  # pairs of one launch below which there are too few large programs
+
+
+@triton.jit
+def _slopes(distance, variance, bandwidths, roots, COUNT: tl.constexpr, EXPONENT: tl.constexpr):
+    """Sums over the bandwidths of e, q e and q^2 e, as in `GaussianKernel.slopes`.
+
+    `variance` may be a single row of the tile, and is then dealt with once a column.
+    """
+    scaled = distance * distance * EXPONENT
+    value = tl.zeros_like(distance)
+    steep = tl.zeros_like(distance)
+    curved = tl.zeros_like(distance)
+    for i in tl.static_range(COUNT):
+        root = tl.rsqrt(bandwidths[i] + variance)
+        q = root * root
+        size = root * roots[i]
+        e = tl.exp2(scaled * q)
+        value += size * e
+        steep += size * q * e
+        curved += size * q * q * e
+    return value, steep, curved
+
+
+@triton.jit
+def _whole(value, grain):
+    """Round to a multiple of a power of 2, so that sums are exact and their order is no matter."""
+    return (value + grain) - grain
 
 
 @triton.jit
 def _add_up(
-    means, variances, other_means, other_variances, other_masses, z, bandwidths,
-    value_out, mean_out, variance_out, n, n_others, rows,
-    K: tl.constexpr, OTHER_K: tl.constexpr, DIMENSIONS: tl.constexpr, BANDWIDTHS: tl.constexpr,
-    SPREAD: tl.constexpr, OTHERS_SPREAD: tl.constexpr, DIAGONAL: tl.constexpr,
-    BLOCK: tl.constexpr, OTHERS: tl.constexpr,
+    y, share, means, variances, masses, z, bandwidths, roots, targets_out, value_out, mean_out,
+    variance_out, rows, each, value_grain, mean_grain, variance_grain,
+    K: tl.constexpr, DIMENSIONS: tl.constexpr, COUNT: tl.constexpr, DIAGONAL: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, EXPONENT: tl.constexpr,
 ):  # fmt: skip
-    """Sums over the others for a block of points; K points of a row follow each other.
+    # Late columns meet most rows, so they start first.
+    block = tl.num_programs(0) // K - 1 - tl.program_id(0) // K
+    component = tl.program_id(0) % K
+    batch = tl.program_id(2)
+    y += batch * rows
+    share += batch * rows
+    z += batch * DIMENSIONS * rows
+    normals = batch * rows * K  # where those of this batch start
+    j = block * COLUMNS + tl.arange(0, COLUMNS)
+    there = j < rows
+    own = normals + j * K + component
+    target = tl.load(y + j, mask=there, other=0.0)
+    target_mass = tl.load(share + j, mask=there, other=0.0)
+    mean = tl.load(means + own, mask=there, other=0.0)
+    variance = tl.load(variances + own, mask=there, other=1.0)
+    mass = tl.load(masses + own, mask=there, other=0.0)
 
-    A pair costs one exponential for the condition and, for each bandwidth, one exponential and,
-    where there is variance, one reciprocal and one square root.
-    """
-    batch = tl.program_id(1)
-    own = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = own < n
-    mean = tl.load(means + batch * n + own, mask=inside, other=0.0)
-    variance = tl.zeros([BLOCK], dtype=tl.float32)
-    if SPREAD:
-        variance = tl.load(variances + batch * n + own, mask=inside, other=1.0)
-    value_sum = tl.zeros([BLOCK], dtype=tl.float64)
-    mean_sum = tl.zeros([BLOCK], dtype=tl.float64)
-    variance_sum = tl.zeros([BLOCK], dtype=tl.float64)
-    for start in range(0, n_others, OTHERS):
-        other = start + tl.arange(0, OTHERS)
-        there = other < n_others
-        other_mean = tl.load(other_means + batch * n_others + other, mask=there, other=0.0)
-        mass = tl.load(other_masses + batch * n_others + other, mask=there, other=0.0)
-        apart = tl.zeros([BLOCK, OTHERS], dtype=tl.float32)
+    # In float32 within a tile, in float64 over the tiles: a wide kernel's sums are large numbers
+    # that nearly cancel.
+    points = tl.zeros([COLUMNS], dtype=tl.float64)
+    mixed_sum = tl.zeros([COLUMNS], dtype=tl.float64)
+    value_sum = tl.zeros([COLUMNS], dtype=tl.float64)
+    mean_sum = tl.zeros([COLUMNS], dtype=tl.float64)
+    variance_sum = tl.zeros([COLUMNS], dtype=tl.float64)
+    first = tl.program_id(1) * each
+    for start in range(first, tl.minimum(first + each, rows), ROWS):
+        i = start + tl.arange(0, ROWS)
+        here = i < rows
+        apart = tl.zeros([ROWS, COLUMNS], dtype=tl.float32)
         for axis in range(DIMENSIONS):
-            column = z + (batch * DIMENSIONS + axis) * rows
-            mine = tl.load(column + own // K, mask=inside, other=0.0)
-            theirs = tl.load(column + other // OTHER_K, mask=there, other=0.0)
-            apart += (mine[:, None] - theirs[None, :]) * (mine[:, None] - theirs[None, :])
-        weight = tl.exp(-0.5 * apart) * mass[None, :]
+            mine = tl.load(z + axis * rows + j, mask=there, other=0.0)
+            theirs = tl.load(z + axis * rows + i, mask=here, other=0.0)
+            along = mine[None, :] - theirs[:, None]
+            apart += along * along
+        near = tl.exp2(apart * EXPONENT)
         if not DIAGONAL:
-            same = (own // K)[:, None] == (other // OTHER_K)[None, :]
-            weight = tl.where(same, 0.0, weight)
-        distance = mean[:, None] - other_mean[None, :]
-        squared = distance * distance
-        both = variance[:, None]
-        if OTHERS_SPREAD:
-            spread = tl.load(other_variances + batch * n_others + other, mask=there, other=1.0)
-            both = both + spread[None, :]
-        value = tl.zeros([BLOCK, OTHERS], dtype=tl.float32)
-        steep = tl.zeros([BLOCK, OTHERS], dtype=tl.float32)
-        curved = tl.zeros([BLOCK, OTHERS], dtype=tl.float32)
-        for i in tl.static_range(BANDWIDTHS):
-            h = tl.load(bandwidths + i)
-            q = 1.0 / (h + both)  # one number a row against points
-            exponent = squared * q
-            e = tl.exp(-0.5 * exponent) * tl.sqrt(h * q)
-            value += e
-            e *= q
-            steep += e
-            curved += e * exponent
-        # In float32 within a block, in float64 over the blocks: a wide kernel's sums are large
-        # numbers that nearly cancel.
-        value_sum += tl.sum(weight * value, axis=1).to(tl.float64)
-        if SPREAD:
-            mean_sum -= tl.sum(weight * steep * distance, axis=1).to(tl.float64)
-            variance_sum += tl.sum(0.5 * weight * (curved - steep), axis=1).to(tl.float64)
-    tl.store(value_out + batch * n + own, value_sum, mask=inside)
-    if SPREAD:
-        tl.store(mean_out + batch * n + own, mean_sum, mask=inside)
-        tl.store(variance_out + batch * n + own, variance_sum, mask=inside)
+            near = tl.where(i[:, None] == j[None, :], 0.0, near)
+        row_target = tl.load(y + i, mask=here, other=0.0)
+        weight = near * tl.load(share + i, mask=here, other=0.0)[:, None]
+
+        # Targets of the rows and normals of the columns.
+        distance = mean[None, :] - row_target[:, None]
+        value, steep, curved = _slopes(
+            distance, variance[None, :], bandwidths, roots, COUNT, EXPONENT
+        )
+        by_variance = curved * distance * distance - steep
+        mixed_sum += tl.sum(weight * value, axis=0).to(tl.float64)
+        tile_mean = tl.sum(weight * steep * distance, axis=0)
+        tile_variance = tl.sum(weight * by_variance, axis=0)
+
+        if start < (block + 1) * COLUMNS:
+            before = start < block * COLUMNS  # else they meet each other in both orders
+            if component == 0:
+                distance = target[None, :] - row_target[:, None]
+                scaled = distance * distance * EXPONENT
+                value = tl.zeros_like(scaled)
+                for h in tl.static_range(COUNT):
+                    value += tl.exp2(scaled * (1.0 / bandwidths[h]))
+                twice = tl.where(before, 2.0, 1.0)
+                points += (twice * tl.sum(weight * value, axis=0)).to(tl.float64)
+            for other in range(K):
+                theirs = normals + i * K + other
+                row_mean = tl.load(means + theirs, mask=here, other=0.0)
+                row_variance = tl.load(variances + theirs, mask=here, other=1.0)
+                row_mass = tl.load(masses + theirs, mask=here, other=0.0)
+                distance = mean[None, :] - row_mean[:, None]
+                both = variance[None, :] + row_variance[:, None]
+                value, steep, curved = _slopes(distance, both, bandwidths, roots, COUNT, EXPONENT)
+                by_mean = steep * distance
+                by_variance = curved * distance * distance - steep
+                gained = near * row_mass[:, None]
+                value_sum += tl.sum(gained * value, axis=0).to(tl.float64)
+                tile_mean += tl.sum(gained * by_mean, axis=0)
+                tile_variance += tl.sum(gained * by_variance, axis=0)
+                if before:
+                    given = near * mass[None, :]
+                    rows_value = tl.sum(given * value, axis=1).to(tl.float64)
+                    rows_mean = tl.sum(given * by_mean, axis=1).to(tl.float64)
+                    rows_variance = 0.5 * tl.sum(given * by_variance, axis=1).to(tl.float64)
+                    tl.atomic_add(value_out + theirs, _whole(rows_value, value_grain), mask=here)
+                    tl.atomic_add(mean_out + theirs, _whole(rows_mean, mean_grain), mask=here)
+                    tl.atomic_add(
+                        variance_out + theirs, _whole(rows_variance, variance_grain), mask=here
+                    )
+        mean_sum -= tile_mean.to(tl.float64)
+        variance_sum += 0.5 * tile_variance.to(tl.float64)
+
+    tl.atomic_add(value_out + own, _whole(mixed_sum + value_sum, value_grain), mask=there)
+    tl.atomic_add(mean_out + own, _whole(mean_sum, mean_grain), mask=there)
+    tl.atomic_add(variance_out + own, _whole(variance_sum, variance_grain), mask=there)
+    of_targets = tl.sum(target_mass * points + mass * mixed_sum, axis=0)
+    tl.atomic_add(targets_out + batch, _whole(of_targets, value_grain))
 
 
 def add_up_pairs(
     difference: Difference, kernel: GaussianKernel, condition: Tensor | None, diagonal: bool
 ) -> Sums:
-    """All sums; kernel values in float32, sums in float64."""
+    """All sums; kernel values in float32, sums in float64. Nothing is read back to the host."""
     y, share, means, variances, masses = (_ready(part) for part in difference)
-    device = y.device
-    bandwidths = torch.tensor(kernel.bandwidths, dtype=torch.float32, device=device)
+    batches, rows, k = means.shape
     # Axis by axis, so that neighbouring rows lie side by side; without a condition no axis.
     z = y if condition is None else _ready(condition.mT)
     dimensions = 0 if condition is None else condition.shape[-1]
+    tiles = _SMALL if batches * rows * rows * k < _FEW else _LARGE
+    # One piece of memory to clear: the sum of the targets, then three for every normal.
+    out = torch.zeros(batches * (1 + 3 * rows * k), dtype=torch.float64, device=y.device)
+    targets, *sums = out.tensor_split([batches, *(batches * (1 + c * rows * k) for c in (1, 2))])
+    blocks = triton.cdiv(rows, tiles.columns)
+    h = kernel.bandwidths
+    _add_up[(blocks * k, triton.cdiv(rows, tiles.each), batches)](
+        y, share, means, variances, masses, z, h, tuple(math.sqrt(each) for each in h),
+        targets, *sums, rows, tiles.each,
+        # What a sum over masses of 1 and of -1 can be at most.
+        _grain(2.0 * len(h)), _grain(sum(2.0 / math.sqrt(each) for each in h)),
+        _grain(sum(1.0 / each for each in h)),
+        K=k, DIMENSIONS=dimensions, COUNT=len(h), DIAGONAL=diagonal, ROWS=tiles.rows,
+        COLUMNS=tiles.columns, EXPONENT=_EXPONENT, num_warps=tiles.warps,
+    )  # fmt: skip
+    value, by_mean, by_variance = (each.view(batches, rows, k) for each in sums)
+    return Sums(targets, (value, by_mean, by_variance))
 
-    def over(
-        own: Tensor, spread: Tensor | None, other: Tensor, other_spread: Tensor | None, mass: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        batches, rows, k = own.shape
-        n, n_others = rows * k, other.shape[1] * other.shape[2]
-        sums = [torch.zeros(own.shape, dtype=torch.float64, device=device) for _ in range(3)]
-        _add_up[(triton.cdiv(n, _BLOCK), batches)](
-            own, own if spread is None else spread,
-            other, other if other_spread is None else other_spread, mass,
-            z, bandwidths, *sums, n, n_others, rows,
-            K=k, OTHER_K=other.shape[2], DIMENSIONS=dimensions, BANDWIDTHS=len(bandwidths),
-            SPREAD=spread is not None, OTHERS_SPREAD=other_spread is not None, DIAGONAL=diagonal,
-            BLOCK=_BLOCK, OTHERS=_OTHERS,
-        )  # fmt: skip
-        return sums[0], sums[1], sums[2]
 
-    points, weights = y[..., None], share[..., None]
-    alone = over(points, None, points, None, weights)[0][..., 0]
-    mixed = over(means, variances, points, None, weights)
-    among = over(means, variances, means, variances, masses)
-    return Sums((share.double() * alone).sum(dim=1), mixed, among)
+def _grain(bound: float) -> float:
+    """Adding and taking it away again leaves a multiple of ``2^-51`` of the bound."""
+    return float(3.0 * 2.0 ** math.ceil(math.log2(bound)))
 
 
 def _ready(values: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from calibrant.networks.distribution_network import (
     build_network,
     own_dropout,
 )
-from calibrant.networks.embeddings import PeriodicEmbedding
+from calibrant.networks.embeddings import PeriodicEmbedding, close_gates
 from calibrant.networks.heads import GaussianHead, Head, MixtureHead, PointHead, to_numpy
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
@@ -25,6 +25,7 @@ __all__ = [
     "QuantileHead",
     "Recurrent",
     "build_network",
+    "close_gates",
     "own_dropout",
     "to_numpy",
 ]

@@ -11,6 +11,13 @@ _FREQUENCIES = 32
 _WIDTH = 16
 
 
+def close_gates(network: nn.Module) -> None:
+    """Let a network see its inputs as they are, without the embeddings it may have."""
+    for module in network.modules():
+        if isinstance(module, PeriodicEmbedding):
+            module.gate.zero_()
+
+
 class PeriodicEmbedding(nn.Module):
     """Sines and cosines of every input at learned frequencies, beside the input itself.
 
@@ -36,6 +43,11 @@ class PeriodicEmbedding(nn.Module):
         )
         self.bias = nn.Parameter(torch.empty(n_features, _WIDTH).uniform_(-bound, bound))
         self.n_outputs = n_features * (1 + _WIDTH)
+        # 1, or 0 for a network that is to see the numbers alone: among members both kinds then
+        # have one shape.
+        self.register_buffer("gate", torch.ones(()))
+
+    gate: Tensor
 
     def forward(self, x: Tensor) -> Tensor:
         """Embedded rows (n, d + 16 d) of rows (n, d)."""
@@ -43,4 +55,4 @@ class PeriodicEmbedding(nn.Module):
         waves = torch.cat([torch.sin(angle), torch.cos(angle)], dim=-1)
         # (d, n, 64) @ (d, 64, 16): one product for each input, all at once
         mixed = torch.baddbmm(self.bias[:, None], waves.transpose(0, 1), self.weight)
-        return torch.cat([x, mixed.relu().transpose(0, 1).flatten(1)], dim=1)
+        return torch.cat([x, self.gate * mixed.relu().transpose(0, 1).flatten(1)], dim=1)

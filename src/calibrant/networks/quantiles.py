@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -15,6 +16,11 @@ from calibrant.distributions.lines import Lines, checked_levels
 from calibrant.networks.heads import to_numpy
 
 _LEAST_SLOPE = 1e-5  # in units of the scaled target; a density of 25,000 at the median
+
+
+@cache  # a GPU that records its work can't be sent numbers of the host
+def _like(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    return torch.tensor(values, dtype=dtype, device=device)
 
 
 class LogisticLines(TorchDistribution):
@@ -35,7 +41,8 @@ class LogisticLines(TorchDistribution):
         super().__init__(start.shape, validate_args=False)
         self.slopes = slopes
         self._knots, self._ends, self._constants = (
-            slopes.new_tensor(each) for each in (lines.knots, lines.ends, lines.constants)
+            _like(tuple(each), slopes.dtype, slopes.device)
+            for each in (lines.knots, lines.ends, lines.constants)
         )
         rise = (slopes * self._knots.diff()).cumsum(dim=-1)
         self.values = start[..., None] + torch.nn.functional.pad(rise, (1, 0))  # (..., n, K)
@@ -88,7 +95,7 @@ class QuantileHead:
     def torch_distribution(self, outputs: Tensor) -> LogisticLines:
         """Distribution of batch shape (..., n); it has a `crps`."""
         slopes = softplus(outputs[..., 1:]) + _LEAST_SLOPE
-        steps = slopes.new_tensor(self._lines.knots).diff()
+        steps = _like(tuple(self._lines.knots), slopes.dtype, slopes.device).diff()
         below = (slopes * steps)[..., : self._middle].sum(dim=-1)
         return LogisticLines(outputs[..., 0] - below, slopes, self._lines)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
@@ -67,6 +67,7 @@ def draw_coverage(
     errors: Mapping[str, float],
     n: int,
     *,
+    looks: Sequence[int] | None = None,
     ax: Axes | None = None,
     band: float | None = 0.9,
 ) -> Axes:
@@ -78,6 +79,8 @@ def draw_coverage(
     errors : mapping from names to float
         ECPE of each, for the legend.
     n : int
+    looks : sequence of int, optional
+        Number of the colour and style of each curve; in their order if not given.
     """
     if band is not None and not 0 < band < 1:
         raise ParameterError(f"band must be in (0, 1) or None, got {band}.")
@@ -88,7 +91,7 @@ def draw_coverage(
         label = f"{band:.0%} of perfect forecasts"
         ax.fill_between(LEVELS, lower, upper, color=BAND, linewidth=0, label=label)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=1, label=f"perfect (ECPE {_floor(n)} by chance)")
-    for index, (name, share) in enumerate(shares.items()):
+    for index, (name, share) in zip(looks or range(len(shares)), shares.items(), strict=True):
         colour, style = line_look(index)
         label = f"{name} (ECPE {errors[name]:.3f})" if name else f"ECPE {errors[name]:.3f}"
         ax.plot(LEVELS, share, color=colour, linestyle=style, linewidth=1.8, label=label)

@@ -124,6 +124,10 @@ class MemberRows(NamedTuple):
         weight = pad_sequence(list(weights), batch_first=True)
         return cls(rows, index, weight / weight.mean(dim=1, keepdim=True))
 
+    def of_first(self) -> MemberRows:
+        """Rows of the first member."""
+        return self._replace(positions=self.positions[:1], weight=self.weight[:1])
+
     @property
     def n_rows(self) -> int:
         """Rows that a member passes over in an epoch."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal
@@ -36,8 +35,8 @@ class Stage:
         Return to the best epoch at the end, the start included (epoch 0).
     average : float
         Epochs over which the weights are averaged before they are judged and kept; 0 is none.
-    decay : bool
-        The learning rate falls from `lr` to 0 along a cosine over the epochs.
+    decay : float
+        Share of the epochs, the last ones, over which the learning rate falls from `lr` to 0.
     together : bool
         The members of a model are one: they see the same batches, loss and score are one number
         a model, and they stop as one.
@@ -61,7 +60,7 @@ class Stage:
     updates: Literal["all", "head"] = "all"
     keep_best: bool = True
     average: float = 0.0
-    decay: bool = False
+    decay: float = 0.0
     together: bool = False
     recordable: Collection[str] = ("loss", "score")
     name: str = "likelihood"
@@ -70,6 +69,5 @@ class Stage:
 
     def rate(self, epoch: int) -> float:
         """Learning rate of an epoch, counted from 1."""
-        if not self.decay:
-            return self.lr
-        return 0.5 * self.lr * (1.0 + math.cos(math.pi * (epoch - 1) / self.epochs))
+        left = 1.0 - (epoch - 1) / self.epochs
+        return self.lr * min(1.0, left / self.decay) if self.decay else self.lr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calibrant.experiments.quality.runs import Runs
+from calibrant.experiments.quality.scores import scores_table
 from calibrant.experiments.quality.verdicts import Bar, Check, Table
 
 _METRICS = ("ecpe", "mcpe")
@@ -19,7 +20,7 @@ def calibration(runs: Runs, method: str = "mmd-best") -> Bar:
         f"Bar 1, calibration, {runs.protocol}",
         f"ECPE and MCPE of `{method}` at most 1.25 x the limit on seven of nine data sets, at most "
         "1.6 x on all.",
-        [calibration_table(runs, [method])],
+        [calibration_table(runs, [method]), scores_table(runs, "ecpe")],
         checks,
     )
 

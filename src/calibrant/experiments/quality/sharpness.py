@@ -5,8 +5,8 @@ from __future__ import annotations
 from calibrant.experiments.methods import METHODS
 from calibrant.experiments.published import published_cells
 from calibrant.experiments.quality.runs import Figure, Runs
+from calibrant.experiments.quality.scores import scores_table
 from calibrant.experiments.quality.verdicts import Bar, Check, Table
-from calibrant.experiments.tasks import TASKS
 
 _CRPS, _RMSE = ("scores", "crps"), ("scores", "rmse")
 _CLOSE = 0.02
@@ -42,7 +42,7 @@ def sharpness(runs: Runs, method: str = "mmd-best") -> Bar:
         f"CRPS of `{method}` better than that of every other method on the same splits on seven "
         "of nine data sets and within 2% of the best on the rest; RMSE at most the best published "
         "figure on seven. Differences are paired by trial.",
-        [Table(headings, lines), scores_table(runs, "crps"), scores_table(runs, "rmse")],
+        [Table(headings, lines), *(scores_table(runs, name) for name in ("crps", "rmse", "epiw"))],
         [
             ahead(runs, method, OTHERS, 7),
             Check(f"CRPS of {method} within 2% of the best other", close),
@@ -92,17 +92,6 @@ def best_published_rmse(name: str) -> float:
     """
     cells = [c.mean for c in published_cells() if (c.dataset, c.metric) == (name, "rmse")]
     return _BEST_RMSE.get(name, min(cells))
-
-
-def scores_table(runs: Runs, metric: str) -> Table:
-    """Every method on every data set, the losses as plain as the wins."""
-    sets = [name for name in TASKS if runs.methods(name)]
-    keys = [key for key in METHODS if any(key in runs.methods(name) for name in sets)]
-    lines = []
-    for key in keys:
-        figures = [runs.find(name, key, "scores", metric) for name in sets]
-        lines.append([key, *("" if found is None else f"{found}" for found in figures)])
-    return Table([metric.upper(), *sets], lines)
 
 
 def _not_run(runs: Runs, method: str) -> str:

@@ -1,0 +1,293 @@
+"""Marginal matching in Triton: the GPU twin of `_spectral`.
+
+All kernels share waves at equal steps of frequency, so that a wave follows from the one before by
+a rotation, and special functions are needed for the first few alone. The step and the number of
+waves follow from the range of the data on the device itself: the host never waits, and a step of
+training can be captured in a CUDA graph. Every batch has waves of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from calibrant.kernels import GaussianKernel
+from calibrant.losses._difference import Difference
+from calibrant.losses._spectral import TAIL
+
+# Up to about 1700 times the root of the narrowest bandwidth fits between two rows; beyond, far
+# rows look nearer than they are (the kernel is periodic), which no value at hand forbids.
+_MOST_WAVES = 2048
+_NODES = 8  # waves at a time
+_ROWS = 256  # positions at a time
+_WARPS = 4
+_SUMMED = 16  # waves of a program that adds up those of the others
+_PROGRAMS = 512  # of the first pass, over all batches; each has sums of its own
+_LOG2E = 1.0 / math.log(2.0)
+
+
+@triton.jit
+def _wave(turns):
+    """Cosine and sine of an angle in turns, given in float64, to the precision of float32."""
+    # Adding and taking away 1.5 * 2^52 rounds to the nearest whole turn.
+    x = (turns - ((turns + 6755399441055744.0) - 6755399441055744.0)).to(tl.float32)
+    t = x * x
+    # Sine and cosine of half the angle, by interpolation in Chebyshev points to 2e-10.
+    sine = ((0.08205035003 - 0.007028303652 * t) * t - 0.5992521865) * t + 2.550163318
+    sine = ((sine * t - 5.167712765) * t + 3.141592654) * x
+    cosine = ((0.2349370685 - 0.02439593196 * t) * t - 1.335211949) * t + 4.058709155
+    cosine = (cosine * t - 4.934802137) * t + 1.0
+    return 1.0 - 2.0 * sine * sine, 2.0 * sine * cosine
+
+
+@triton.jit
+def _plan(
+    ranges, narrowest, widest, PROGRAMS: tl.constexpr, TAIL: tl.constexpr, MOST: tl.constexpr
+):
+    """Turns per unit of distance from one wave to the next, and the number of waves."""
+    at = tl.arange(0, PROGRAMS)
+    reach = tl.max(tl.load(ranges + at), axis=0) - tl.min(tl.load(ranges + PROGRAMS + at), axis=0)
+    variance = tl.max(tl.load(ranges + 2 * PROGRAMS + at), axis=0)
+    # The kernels are repeated with a period that keeps their copies out of reach.
+    period = reach + TAIL * tl.sqrt(widest + 2.0 * variance)
+    highest = TAIL / (6.283185307179586 * tl.sqrt(narrowest))
+    needed = highest * period
+    enough = needed < MOST  # false as well where it is not a number
+    count = tl.where(enough, tl.ceil(needed), 1.0 * MOST).to(tl.int32)
+    step = tl.where(enough, 1.0 / period, highest / MOST)
+    return step.to(tl.float64), count
+
+
+@triton.jit
+def _first_waves(position, variance, step, NODES: tl.constexpr, LOG2E: tl.constexpr):
+    """Damped waves 1 to NODES of every position, the rotation to the next ones, and its change."""
+    wave = 1.0 + tl.arange(0, NODES)[None, :].to(tl.float32)
+    turn = position.to(tl.float64) * step
+    cosine, sine = _wave(turn[:, None] * wave.to(tl.float64))
+    on_cosine, on_sine = _wave(turn * NODES)
+    w = 6.283185307179586 * step.to(tl.float32)
+    decay = (-0.5 * LOG2E) * w * w * variance
+    damping = tl.exp2(decay[:, None] * wave * wave)
+    on_damping = tl.exp2(decay[:, None] * (NODES * (2.0 * wave + NODES)))
+    change = tl.exp2(decay * (2.0 * NODES * NODES))[:, None]
+    return (
+        damping * cosine, damping * sine,
+        on_damping * on_cosine[:, None], on_damping * on_sine[:, None], change,
+    )  # fmt: skip
+
+
+@triton.jit
+def _find_range(
+    y, means, variances, ranges, n, normals, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Highest and lowest position and largest variance that each program meets."""
+    program, batch = tl.program_id(0), tl.program_id(1)
+    high = tl.full([BLOCK], float("-inf"), tl.float32)
+    low = tl.full([BLOCK], float("inf"), tl.float32)
+    widest = tl.zeros([BLOCK], dtype=tl.float32)
+    for start in range(program * BLOCK, normals, tl.num_programs(0) * BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        first = tl.load(y + batch * n)
+        target = tl.load(y + batch * n + i, mask=i < n, other=0.0)
+        target = tl.where(i < n, target, first)
+        mean = tl.load(means + batch * normals + i, mask=i < normals, other=0.0)
+        mean = tl.where(i < normals, mean, first)
+        variance = tl.load(variances + batch * normals + i, mask=i < normals, other=0.0)
+        high = tl.maximum(high, tl.maximum(target, mean))
+        low = tl.minimum(low, tl.minimum(target, mean))
+        widest = tl.maximum(widest, variance)
+    out = ranges + batch * 3 * PROGRAMS + program
+    tl.store(out, tl.max(high, axis=0))
+    tl.store(out + PROGRAMS, tl.min(low, axis=0))
+    tl.store(out + 2 * PROGRAMS, tl.max(widest, axis=0))
+
+
+@triton.jit
+def _transform(
+    y, share, means, variances, masses, ranges, sums, n, normals, narrowest, widest,
+    PROGRAMS: tl.constexpr, ROWS: tl.constexpr, NODES: tl.constexpr, MOST: tl.constexpr,
+    TAIL: tl.constexpr, LOG2E: tl.constexpr,
+):  # fmt: skip
+    """Characteristic function of the difference, a share of the positions for each program."""
+    program, batch = tl.program_id(0), tl.program_id(1)
+    step, count = _plan(ranges + batch * 3 * PROGRAMS, narrowest, widest, PROGRAMS, TAIL, MOST)
+    own = sums + (batch * tl.num_programs(0) + program) * 2 * MOST + tl.arange(0, NODES)
+    blocks = tl.cdiv(n, ROWS)  # of targets, which come first
+    for block in range(program, blocks + tl.cdiv(normals, ROWS), tl.num_programs(0)):
+        i = block * ROWS + tl.arange(0, ROWS)
+        k = i - blocks * ROWS
+        is_target = i < n
+        is_normal = (k >= 0) & (k < normals)
+        at = batch * n + i
+        position = tl.load(y + at, mask=is_target, other=0.0)
+        mass = tl.load(share + at, mask=is_target, other=0.0)
+        at = batch * normals + k
+        position += tl.load(means + at, mask=is_normal, other=0.0)
+        mass += tl.load(masses + at, mask=is_normal, other=0.0)
+        variance = tl.load(variances + at, mask=is_normal, other=0.0)
+        cosine, sine, on_cosine, on_sine, change = _first_waves(
+            position, variance, step, NODES, LOG2E
+        )
+        cosine *= mass[:, None]
+        sine *= mass[:, None]
+        for node in range(0, count, NODES):
+            # No other program adds here: the order of the sum is always the same.
+            tl.atomic_add(own + node, tl.sum(cosine, axis=0).to(tl.float64))
+            tl.atomic_add(own + MOST + node, tl.sum(sine, axis=0).to(tl.float64))
+            old = cosine
+            cosine = old * on_cosine - sine * on_sine
+            sine = old * on_sine + sine * on_cosine
+            on_cosine *= change
+            on_sine *= change
+
+
+@triton.jit
+def _power(
+    sums, ranges, bandwidths, roots, coefficients, values, slots, narrowest, widest,
+    PROGRAMS: tl.constexpr, SLOTS: tl.constexpr, NODES: tl.constexpr, COUNT: tl.constexpr,
+    MOST: tl.constexpr, TAIL: tl.constexpr,
+):  # fmt: skip
+    """Sum of the programs; its squares, weighted; and what multiplies the waves in the gradient."""
+    batch = tl.program_id(1)
+    step, count = _plan(ranges + batch * 3 * PROGRAMS, narrowest, widest, PROGRAMS, TAIL, MOST)
+    node = tl.program_id(0) * NODES + tl.arange(0, NODES)
+    cosine = tl.zeros([NODES], dtype=tl.float64)
+    sine = tl.zeros([NODES], dtype=tl.float64)
+    if tl.program_id(0) * NODES < count:
+        for start in range(0, slots, SLOTS):
+            slot = start + tl.arange(0, SLOTS)
+            at = sums + (batch * slots + slot)[:, None] * 2 * MOST + node[None, :]
+            there = (slot < slots)[:, None]
+            cosine += tl.sum(tl.load(at, mask=there, other=0.0), axis=0)
+            sine += tl.sum(tl.load(at + MOST, mask=there, other=0.0), axis=0)
+    w_step = 6.283185307179586 * step
+    w = (node + 1).to(tl.float64) * w_step
+    weight = tl.zeros([NODES], dtype=tl.float64)
+    for i in tl.static_range(COUNT):
+        weight += roots[i] * tl.exp(-0.5 * bandwidths[i] * w * w)
+    # Both signs of a frequency, and the density of a normal: 2 / sqrt(2 pi).
+    weight = tl.where(node < count, 0.7978845608028654 * w_step * weight, 0.0)
+    at = coefficients + batch * 2 * MOST + node
+    tl.store(at, (weight * cosine).to(tl.float32))
+    tl.store(at + MOST, (weight * sine).to(tl.float32))
+    value = tl.sum(weight * (cosine * cosine + sine * sine), axis=0)
+    tl.store(values + batch * tl.num_programs(0) + tl.program_id(0), value)
+
+
+@triton.jit
+def _gather(
+    means, variances, masses, ranges, coefficients, upstream, by_mean, by_variance, by_mass,
+    normals, narrowest, widest, PROGRAMS: tl.constexpr, ROWS: tl.constexpr, NODES: tl.constexpr,
+    MOST: tl.constexpr, TAIL: tl.constexpr, LOG2E: tl.constexpr, OF_MASS: tl.constexpr,
+):  # fmt: skip
+    """Gradients by mean, variance and, where asked for, mass."""
+    batch = tl.program_id(1)
+    step, count = _plan(ranges + batch * 3 * PROGRAMS, narrowest, widest, PROGRAMS, TAIL, MOST)
+    i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    here = i < normals
+    at = batch * normals + i
+    mean = tl.load(means + at, mask=here, other=0.0)
+    variance = tl.load(variances + at, mask=here, other=0.0)
+    cosine, sine, on_cosine, on_sine, change = _first_waves(mean, variance, step, NODES, LOG2E)
+    level = tl.zeros([ROWS, NODES], dtype=tl.float32)
+    slope = tl.zeros([ROWS, NODES], dtype=tl.float32)
+    bend = tl.zeros([ROWS, NODES], dtype=tl.float32)
+    coefficients += batch * 2 * MOST
+    for node in range(0, count, NODES):
+        wave = node + tl.arange(0, NODES)
+        with_cosine = tl.load(coefficients + wave)[None, :]
+        with_sine = tl.load(coefficients + MOST + wave)[None, :]
+        number = (1.0 + wave.to(tl.float32))[None, :]
+        along = with_cosine * cosine + with_sine * sine
+        if OF_MASS:
+            level += along
+        slope += (number * with_sine) * cosine - (number * with_cosine) * sine
+        bend += number * number * along
+        old = cosine
+        cosine = old * on_cosine - sine * on_sine
+        sine = old * on_sine + sine * on_cosine
+        on_cosine *= change
+        on_sine *= change
+    twice = 2.0 * tl.load(upstream + batch).to(tl.float32)
+    if OF_MASS:
+        tl.store(by_mass + at, twice * tl.sum(level, axis=1), mask=here)
+    w = 6.283185307179586 * step.to(tl.float32)
+    factor = twice * w * tl.load(masses + at, mask=here, other=0.0)
+    tl.store(by_mean + at, factor * tl.sum(slope, axis=1), mask=here)
+    tl.store(by_variance + at, -0.5 * w * factor * tl.sum(bend, axis=1), mask=here)
+
+
+def waves_v(difference: Difference, kernel: GaussianKernel) -> Tensor:
+    """Squared MMD of the marginals, V-statistic, (B,), in one pass, and one for the gradient.
+
+    Waves in float32, sums in float64: values keep five digits. At most 2048 waves.
+    """
+    y, share, means, variances, masses = (part.flatten(1).contiguous() for part in difference)
+    h = kernel.bandwidths
+    value: Tensor = _Waves.apply(means, variances, masses, y, share, h)
+    return value
+
+
+class _Waves(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        means: Tensor,
+        variances: Tensor,
+        masses: Tensor,
+        y: Tensor,
+        share: Tensor,
+        bandwidths: tuple[float, ...],
+    ) -> Tensor:
+        (batches, n), normals = y.shape, means.shape[1]
+        ends = min(bandwidths), max(bandwidths)
+        rule = {"MOST": _MOST_WAVES, "TAIL": TAIL}
+        # Every program of every pass looks at all ranges: few of them, a power of 2.
+        block = 1024
+        programs = min(128, triton.next_power_of_2(triton.cdiv(normals, block)))
+        ranges = torch.empty(batches, 3, programs, device=y.device)
+        _find_range[(programs, batches)](
+            y, means, variances, ranges, n, normals, PROGRAMS=programs, BLOCK=block
+        )
+        rule["PROGRAMS"] = programs
+        blocks = triton.cdiv(n, _ROWS) + triton.cdiv(normals, _ROWS)
+        slots = min(blocks, max(1, _PROGRAMS // batches))
+        shape = batches, slots, 2, _MOST_WAVES
+        sums = torch.zeros(shape, dtype=torch.float64, device=y.device)
+        _transform[(slots, batches)](
+            y, share, means, variances, masses, ranges, sums, n, normals, *ends,
+            ROWS=_ROWS, NODES=_NODES, LOG2E=_LOG2E, num_warps=_WARPS, **rule,
+        )  # fmt: skip
+        roots = tuple(math.sqrt(h) for h in bandwidths)
+        coefficients = torch.empty(batches, 2, _MOST_WAVES, device=y.device)
+        values = torch.empty(batches, _MOST_WAVES // _SUMMED, dtype=torch.float64, device=y.device)
+        _power[(_MOST_WAVES // _SUMMED, batches)](
+            sums, ranges, bandwidths, roots, coefficients, values, slots, *ends,
+            SLOTS=min(128, triton.next_power_of_2(slots)), NODES=_SUMMED, COUNT=len(bandwidths),
+            **rule,
+        )  # fmt: skip
+        ctx.save_for_backward(means, variances, masses, ranges, coefficients)
+        ctx.rule = ends, rule
+        return values.sum(dim=1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
+        means, variances, masses, ranges, coefficients = ctx.saved_tensors
+        ends, rule = ctx.rule
+        batches, normals = means.shape
+        of_mass = ctx.needs_input_grad[2]
+        gradients = [torch.empty_like(means) for _ in range(2 + of_mass)]
+        by_mean, by_variance, by_mass = *gradients[:2], gradients[-1]
+        _gather[(triton.cdiv(normals, _ROWS), batches)](
+            means, variances, masses, ranges, coefficients, upstream[0].contiguous(),
+            by_mean, by_variance, by_mass, normals, *ends,
+            ROWS=_ROWS, NODES=_NODES, LOG2E=_LOG2E, OF_MASS=of_mass, num_warps=_WARPS, **rule,
+        )  # fmt: skip
+        return by_mean, by_variance, by_mass if of_mass else None, None, None, None

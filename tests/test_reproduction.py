@@ -1,0 +1,37 @@
+"""The page about the paper is what the committed results say, and nobody edited it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.documents import ROOT
+
+from calibrant.experiments import between_marks, read_results, report_figures, reproduction, summary
+
+STORE = "benchmarks/results/paper.parquet"
+AGAIN = f"""Write it again: calibrant bench report {STORE} --out docs/reproduction.md \\
+    --images docs/images --readme README.md"""
+
+
+@pytest.fixture(scope="module")
+def records() -> list[dict[str, object]]:
+    return read_results(ROOT / STORE)
+
+
+def test_the_page_is_what_the_results_say(records: list[dict[str, object]]) -> None:
+    page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    assert page == reproduction(records, STORE, "images"), AGAIN
+
+
+def test_the_readme_is_what_the_results_say(records: list[dict[str, object]]) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text == between_marks(text, summary(records)), AGAIN
+
+
+def test_the_pictures_are_those_of_the_results(records: list[dict[str, object]]) -> None:
+    drawn = {f"{name}.png" for name, _ in report_figures(records)}
+    there = {path.name for path in (ROOT / "docs" / "images").glob("reproduction-*.png")}
+    assert there == drawn, AGAIN
+
+
+def test_the_results_are_small() -> None:
+    assert (ROOT / STORE).stat().st_size < 2_000_000
