@@ -25,7 +25,7 @@ def plain(known: Neighbours, numbers: np.ndarray) -> np.ndarray:
 def test_numbers_of_new_rows() -> None:
     x = np.arange(40.0)[:, None]
     y = np.arange(40.0) ** 2
-    known, _ = Neighbours.fit(x, y)
+    known = Neighbours.fit(x, y)
     (row,) = plain(known, known.of(np.array([[0.0]])))
     near = np.arange(16.0)
     weight = 1 / (near + known.near)
@@ -41,12 +41,14 @@ def test_no_training_row_is_its_own_neighbour() -> None:
     rng = np.random.default_rng(0)
     x = rng.integers(0, 4, (60, 2)).astype(float)  # nearly every row has equals
     y = rng.normal(size=60)
-    known, before = Neighbours.fit(x, y)
+    known = Neighbours.fit(x, y)
     for row in range(0, 60, 7):
         moved = y.copy()
         moved[row] += 100.0
-        again, after = Neighbours.fit(x, moved)
-        np.testing.assert_allclose(plain(again, after)[row], plain(known, before)[row])
+        again = Neighbours.fit(x, moved)
+        after, before = plain(again, again.among()), plain(known, known.among())
+        np.testing.assert_allclose(after[row], before[row])
+        assert not np.allclose(after, before)  # but in the numbers of others
 
 
 def test_groups_do_not_inform_each_other() -> None:
@@ -54,11 +56,27 @@ def test_groups_do_not_inform_each_other() -> None:
     x = np.repeat(rng.normal(size=(30, 2)), 2, axis=0)
     groups = np.repeat(np.arange(30), 2)
     y = rng.normal(size=60)
-    known, before = Neighbours.fit(x, y, groups)
+    known = Neighbours.fit(x, y, groups)
     moved = y + 100.0 * (groups == 3)
-    again, after = Neighbours.fit(x, moved, groups)
-    np.testing.assert_allclose(plain(again, after)[groups == 3], plain(known, before)[groups == 3])
-    assert (plain(known, before)[:, 5] > np.log(2 * known.near)).all()  # never at distance 0
+    again = Neighbours.fit(x, moved, groups)
+    after, before = plain(again, again.among()), plain(known, known.among())
+    np.testing.assert_allclose(after[groups == 3], before[groups == 3])
+    assert (before[:, 5] > np.log(2 * known.near)).all()  # never at distance 0
+
+
+def test_rows_to_be_judged_on_do_not_show_in_those_to_learn_from() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(80, 2)), rng.normal(size=80)
+    learned, judged = np.arange(60), np.arange(60, 80)
+    moved = y.copy()
+    moved[judged] += 100.0
+    known, again = Neighbours.fit(x, y), Neighbours.fit(x, moved)
+    before, after = plain(known, known.among(learned)), plain(again, again.among(learned))
+    np.testing.assert_allclose(after, before)
+    # what they know of each other is what they would know alone
+    alone = Neighbours.fit(x[learned], y[learned])
+    alone.near = known.near
+    np.testing.assert_allclose(before, plain(alone, alone.among()))
 
 
 def repeated(n: int = 600, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

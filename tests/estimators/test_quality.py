@@ -66,7 +66,19 @@ def test_every_quality_fits_and_predicts() -> None:
         model = MMDRegressor(quality=quality, hidden=(16,), random_state=0, **few).fit(X, y)
         assert model.module_.size == model._n_members()
         assert len(model.predict_dist(X)) == 120
-        assert model.n_held_out_ == 24
+        assert model.n_held_out_ == (24 if quality == "fast" else 120)
+
+
+def test_few_rows_are_cross_fitted_by_default() -> None:
+    X, y = make_data(240)
+    few = limited("default", 2)
+    model = MMDRegressor(hidden=(8,), random_state=0, **few).fit(X, y)
+    assert (model.n_held_out_, model.module_.size) == (240, 5)
+    X, y = make_data(1000)
+    model.fit(X, y)
+    assert (model.n_held_out_, model.module_.size) == (200, 1)
+    model.set_params(cross_fit=2).fit(X, y)
+    assert (model.n_held_out_, model.module_.size) == (1000, 2)
 
 
 def test_all_rows_are_held_out() -> None:

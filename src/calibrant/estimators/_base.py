@@ -279,17 +279,19 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     def _lot_of_folds(self, sample: Sample, folds: list[Fold], seed: int) -> Lot:
         """Each member learns from all rows but those of its fold, and is judged on these."""
         (rows,) = self._scaled([sample])
-        device = rows.y.device
         kinds = self._n_members() // len(folds)
-        train, held_out = (
-            MemberRows.of(
-                rows, [torch.as_tensor(fold[side], device=device) for fold in folds] * kinds
-            )
-            for side in (0, 1)
-        )
+        train = self._of_members(rows, [inner for inner, _ in folds]).repeated(kinds)
+        device = rows.y.device
+        parts = [torch.as_tensor(part, device=device) for _, part in folds]
+        held_out = MemberRows.of(rows, parts).repeated(kinds)
         self.n_held_out_ = len(np.unique(np.concatenate([fold for _, fold in folds])))
         learn = partial(self._learn_from_folds, sample, rows, folds)
         return Lot(rows, train, held_out, seed, learn)
+
+    def _of_members(self, rows: Rows, parts: Sequence[NDArray[np.intp]]) -> MemberRows:
+        """Rows that the members learn from, each from a part of its own."""
+        device = rows.y.device
+        return MemberRows.of(rows, [torch.as_tensor(part, device=device) for part in parts])
 
     def _scaled(self, samples: Sequence[Sample], *, shuffled: bool = True) -> list[Rows]:
         """Rows of samples on the device, scaled by what the first of them shows.

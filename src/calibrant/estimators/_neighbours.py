@@ -11,6 +11,7 @@ Array = NDArray[np.float64]
 
 MOST_ROWS = 200_000  # beyond, the search would take longer than the training
 _COUNT = 16
+_SEARCHED = 40  # of which three quarters or more are known to a network
 _FEW = 4
 _FOLDS = 5
 _NEAR = 1e-3  # of the typical distance of the last neighbour: rows this near are the same
@@ -37,6 +38,8 @@ class Neighbours:
     """
 
     n_features = 7
+    _distance: Array  # of the training rows' nearest, for as long as networks are trained
+    _index: NDArray[np.intp]
 
     def __init__(
         self, x: Array, y: Array, near: float = _NEAR, loc: Array | float = 0.0,
@@ -47,10 +50,8 @@ class Neighbours:
         self._tree = NearestNeighbors(n_neighbors=self._count).fit(x)
 
     @classmethod
-    def fit(
-        cls, x: Array, y: Array, groups: NDArray[np.generic] | None = None
-    ) -> tuple[Neighbours, Array]:
-        """Remember training rows; returns their own numbers as well, (n, 7).
+    def fit(cls, x: Array, y: Array, groups: NDArray[np.generic] | None = None) -> Neighbours:
+        """Remember training rows, and who is near to each of them.
 
         None of them counts as its own neighbour: a new row will not find itself either.
 
@@ -61,12 +62,33 @@ class Neighbours:
             Rows of a group do not inform each other.
         """
         made = cls(x, y)
-        distance, index = made._others() if groups is None else made._of_other_groups(groups)
-        made.near = _NEAR * float(np.median(distance[:, -1])) or _NEAR
-        plain = made._numbers(distance, y[index])
+        made._distance, made._index = made._nearest(groups)
+        made.near = _NEAR * float(np.median(made._distance[:, made._count - 1])) or _NEAR
+        plain = made._numbers(made._distance[:, : made._count], y[made._index[:, : made._count]])
         spread = plain.std(axis=0)
         made.loc, made.scale = plain.mean(axis=0), np.where(spread > 0, spread, 1.0)
-        return made, (plain - made.loc) / made.scale
+        return made
+
+    def among(self, rows: NDArray[np.intp] | None = None) -> Array:
+        """Numbers of training rows, (m, 7), as far as these rows know of each other.
+
+        A network that is to be judged on the other rows must not have seen their targets, in
+        its inputs neither. Without `rows` all of them, each informed by all others.
+        """
+        if rows is None:
+            rows, nearest = np.arange(len(self.y)), np.s_[:, : self._count]
+            distance, index = self._distance[nearest], self._index[nearest]
+        else:
+            known = np.zeros(len(self.y), dtype=bool)
+            known[rows] = True
+            unknown = ~known[self._index[rows]]
+            # The nearest that are known come first; where there are too few, strangers stand in
+            # at their distance, with the target of the last known one.
+            order = np.argsort(unknown, axis=1, kind="stable")[:, : self._count]
+            index = np.take_along_axis(self._index[rows], order, axis=1)
+            distance = np.take_along_axis(self._distance[rows], order, axis=1)
+            index = _last_known(index, np.take_along_axis(unknown, order, axis=1))
+        return self._scaled(distance, index)
 
     def arrays(self) -> dict[str, Array]:
         """What `__init__` needs, to be saved."""
@@ -75,29 +97,32 @@ class Neighbours:
 
     def of(self, x: Array) -> Array:
         """Numbers of new rows, (m, 7), from scaled inputs (m, d)."""
-        distance, index = self._tree.kneighbors(x)
-        result: Array = (self._numbers(distance, self.y[index]) - self.loc) / self.scale
-        return result
+        return self._scaled(*self._tree.kneighbors(x))
 
-    def _others(self) -> tuple[Array, NDArray[np.intp]]:
-        """Distances and positions of every row's nearest rows but itself, (n, k)."""
-        distance, index = self._tree.kneighbors(self.x, self._count + 1)
-        itself = index == np.arange(len(self.y))[:, None]
-        # Among many equal rows it may not be listed: then any of them stands for it.
-        itself[~itself.any(axis=1), -1] = True
-        shape = (len(self.y), self._count)
-        return distance[~itself].reshape(shape), index[~itself].reshape(shape)
-
-    def _of_other_groups(self, groups: NDArray[np.generic]) -> tuple[Array, NDArray[np.intp]]:
-        """The same, each fold of groups from the others."""
-        distance = np.empty((len(self.y), self._count))
-        index = np.empty(distance.shape, dtype=np.intp)
+    def _nearest(self, groups: NDArray[np.generic] | None) -> tuple[Array, NDArray[np.intp]]:
+        """Distances and positions of every row's nearest rows but itself, nearest first."""
+        more = min(_SEARCHED, len(self.y) - 1)
+        if groups is None:
+            distance, index = self._tree.kneighbors(self.x, more + 1)
+            itself = index == np.arange(len(self.y))[:, None]
+            # Among many equal rows it may not be listed: then any of them stands for it.
+            itself[~itself.any(axis=1), -1] = True
+            shape = (len(self.y), more)
+            return distance[~itself].reshape(shape), index[~itself].reshape(shape)
         folds = GroupKFold(min(_FOLDS, len(np.unique(groups))))
-        for rest, fold in folds.split(self.x, groups=groups):
-            tree = NearestNeighbors(n_neighbors=self._count).fit(self.x[rest])
+        splits = list(folds.split(self.x, groups=groups))
+        more = min(more, *(len(rest) for rest, _ in splits))
+        distance = np.empty((len(self.y), more))
+        index = np.empty(distance.shape, dtype=np.intp)
+        for rest, fold in splits:
+            tree = NearestNeighbors(n_neighbors=more).fit(self.x[rest])
             distance[fold], found = tree.kneighbors(self.x[fold])
             index[fold] = rest[found]
         return distance, index
+
+    def _scaled(self, distance: Array, index: NDArray[np.intp]) -> Array:
+        result: Array = (self._numbers(distance, self.y[index]) - self.loc) / self.scale
+        return result
 
     def _numbers(self, distance: Array, y: Array) -> Array:
         weight = 1.0 / (distance + self.near)
@@ -112,3 +137,10 @@ class Neighbours:
                 np.log(distance[:, -1] + self.near),
             ]
         )
+
+
+def _last_known(index: NDArray[np.intp], unknown: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Positions with those of unknown rows, which come last, replaced by the one before them."""
+    last = np.maximum((~unknown).sum(axis=1) - 1, 0)
+    stand_in = np.take_along_axis(index, last[:, None], axis=1)
+    return np.where(unknown, stand_in, index)

@@ -99,7 +99,7 @@ def _complete(manifest: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Non
     parameters = manifest["parameters"]
     if manifest["class"] == "MMDRegressor" and "quality" not in parameters:
         parameters |= {"periodic": 0.0, "members": 1, "cross_fit": 0, "average": 0.0}
-        tensors["shares_"] = np.ones(1)
+        tensors |= {"shares_": np.ones(1), "folds_": np.zeros(())}
 
 
 def _restore(

@@ -46,9 +46,11 @@ from calibrant.networks import (
     to_numpy,
 )
 from calibrant.recalibration import fit_pit_map
-from calibrant.training import Rows, Stage
+from calibrant.training import MemberRows, Rows, Stage
 
-_LEAST_ROWS = 50  # of a fold; with fewer a hold-out leaves more to train on
+_LEAST_ROWS = 5  # of a fold; with fewer a hold-out leaves more to train on
+# A part of few rows is too little to stop and to calibrate by, and too much to do without.
+_FEW_ROWS, _FOLDS_OF_FEW = 1000, 5
 _PILOT_EPOCHS = 40
 _NEIGHBOURS_FROM = 100  # rows; the nearest of fewer are not near
 _PIT_ROWS = 1 << 14
@@ -84,7 +86,8 @@ class MMDRegressor(HeteroscedasticRegressor):
     cross_fit : int or None
         Folds into which the rows are dealt out, `members` times anew. Every fold has a network
         that never sees it and is stopped on it, so that every row is held out `members` times
-        and all rows teach the map. 0 holds one part of the rows out for all networks.
+        and all rows teach the map. 0 holds one part of the rows out for all networks. None leaves
+        it to `quality`: 4 for "best"; "default" takes 5 below 1,000 rows, else 0.
     match : {"rows", "joint", "marginal", "distribution"} or None
         Which pairs of rows are compared: each row with itself alone, which is the kernel score
         of `anchor`; pairs given the input; all pairs (the paper); or pairs given the prediction.
@@ -161,8 +164,9 @@ class MMDRegressor(HeteroscedasticRegressor):
 
     if TYPE_CHECKING:
         shares_: NDArray[np.float64]
+        folds_: float
 
-    _numbers: ClassVar[tuple[str, ...]] = ("shares_",)
+    _numbers: ClassVar[tuple[str, ...]] = ("shares_", "folds_")
     # Whether the networks see their inputs through embeddings; found out where it is "auto".
     _sees_waves = True
 
@@ -196,6 +200,7 @@ class MMDRegressor(HeteroscedasticRegressor):
             "patience": 50,
             "dropout": 0.0,
             "beta": 0.0,
+            "cross_fit": 0,
             "match": "marginal",
             "statistic": "v",
             "expectation": "sampled",
@@ -301,9 +306,14 @@ class MMDRegressor(HeteroscedasticRegressor):
         value = super()._setting(name)
         return PRESETS[self.quality].get(name) if value is None else value
 
+    def _prepare(self, *args: Any, **options: Any) -> Lot:
+        vars(self).pop("folds_", None)  # of an earlier fit
+        return super()._prepare(*args, **options)
+
     def _scaled(self, samples: Sequence[Sample], *, shuffled: bool = True) -> list[Rows]:
         lots = super()._scaled(samples, shuffled=shuffled)
         self.shares_ = np.ones(1)
+        self.folds_ = getattr(self, "folds_", float(self._setting("cross_fit")))
         train = samples[0]
         if (
             not (self._setting("neighbours") and shuffled)
@@ -312,15 +322,24 @@ class MMDRegressor(HeteroscedasticRegressor):
         ):
             return lots
         inputs, target = self.input_scaler_, self.target_scaler_
-        known, own = Neighbours.fit(
-            inputs.transform(train.x), target.transform(train.y), train.groups
-        )
+        known = Neighbours.fit(inputs.transform(train.x), target.transform(train.y), train.groups)
         self.neighbours_, self.shares_ = known, np.array([0.5, 0.5])
         others = [known.of(inputs.transform(np.asarray(sample.x))) for sample in samples[1:]]
         return [
-            rows._replace(inputs=torch.cat([rows.x, torch.as_tensor(more).to(rows.x)], dim=1))
-            for rows, more in zip(lots, [own, *others], strict=True)
+            _with_more(rows, more)
+            for rows, more in zip(lots, [known.among(), *others], strict=True)
         ]
+
+    def _of_members(self, rows: Rows, parts: Sequence[NDArray[np.intp]]) -> MemberRows:
+        if self.neighbours_ is None:
+            return super()._of_members(rows, parts)
+        # What a network learns from knows nothing of the rows that it will be judged on.
+        lots = []
+        for part in parts:
+            taken = rows.take(torch.as_tensor(part, device=rows.y.device))
+            plain = taken._replace(inputs=taken.x[:, : -Neighbours.n_features])
+            lots.append(_with_more(plain, self.neighbours_.among(part)))
+        return MemberRows.join(lots, 1)
 
     def _inputs_of(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         scaled = super()._inputs_of(x)
@@ -356,7 +375,8 @@ class MMDRegressor(HeteroscedasticRegressor):
         return networks
 
     def _n_members(self) -> int:
-        members: int = self._setting("members") * max(1, self._setting("cross_fit"))
+        folds = int(getattr(self, "folds_", self._setting("cross_fit")))
+        members: int = self._setting("members") * max(1, folds)
         return members * self._kinds()
 
     def _kinds(self) -> int:
@@ -387,8 +407,11 @@ class MMDRegressor(HeteroscedasticRegressor):
 
     def _folds(self, sample: Sample, groups: NDArray[Any] | None, seed: int) -> list[Fold]:
         count, rows = self._setting("cross_fit"), int((sample.weight > 0).sum())
+        if self.cross_fit is None and self.quality == "default" and rows < _FEW_ROWS:
+            count = _FOLDS_OF_FEW
         if not count or rows < _LEAST_ROWS * count:
             return []
+        self.folds_ = float(count)
         # Dealt out anew for every member: networks that judge a row together must differ as much
         # as any others of the ensemble do, also in the rows that they saw.
         return [
@@ -453,10 +476,15 @@ class MMDRegressor(HeteroscedasticRegressor):
             raise ParameterError(f'updates must be "all" or "head", got {self.updates!r}.')
 
 
+def _with_more(rows: Rows, more: NDArray[np.float64]) -> Rows:
+    """Rows with further inputs beside their own."""
+    return rows._replace(inputs=torch.cat([rows.x, torch.as_tensor(more).to(rows.x)], dim=1))
+
+
 def _pilot(model: MMDRegressor, sees_waves: bool) -> MMDRegressor:
     """One network of a model, to be trained for as long as it takes to see what is better."""
     pilot = copy.copy(model)
-    pilot.members, pilot.cross_fit, pilot.verbose = 1, 0, False
+    pilot.members, pilot.folds_, pilot.verbose = 1, 0.0, False
     pilot.matching_epochs = min(_PILOT_EPOCHS, model._setting("matching_epochs"))
     pilot.decay, pilot.recalibrate, pilot._sees_waves = 0.0, False, sees_waves
     return pilot

@@ -124,6 +124,11 @@ class MemberRows(NamedTuple):
         weight = pad_sequence(list(weights), batch_first=True)
         return cls(rows, index, weight / weight.mean(dim=1, keepdim=True))
 
+    def repeated(self, times: int) -> MemberRows:
+        """The same rows for as many times the members, one round after another."""
+        positions, weight = (part.repeat(times, 1) for part in self[1:])
+        return self._replace(positions=positions, weight=weight)
+
     def of_first(self, members: int) -> MemberRows:
         """Rows of the first member for so many members."""
         positions, weight = (part[:1].expand(members, -1) for part in self[1:])
