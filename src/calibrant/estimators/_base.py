@@ -280,8 +280,11 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         """Each member learns from all rows but those of its fold, and is judged on these."""
         (rows,) = self._scaled([sample])
         device = rows.y.device
+        kinds = self._n_members() // len(folds)
         train, held_out = (
-            MemberRows.of(rows, [torch.as_tensor(fold[side], device=device) for fold in folds])
+            MemberRows.of(
+                rows, [torch.as_tensor(fold[side], device=device) for fold in folds] * kinds
+            )
             for side in (0, 1)
         )
         self.n_held_out_ = len(np.unique(np.concatenate([fold for _, fold in folds])))
@@ -328,6 +331,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
                     dropout=dropout,
                     steps=self.n_steps_,
                     periodic=self._periodic(),
+                    gated=self.neighbours_ is not None,
                 )
             )
         return networks

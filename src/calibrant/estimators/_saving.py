@@ -75,7 +75,7 @@ def restore_estimator(
 ) -> Model:
     """Rebuild the estimator of the given class from the content of its folder."""
     check_class(path, manifest, cls)
-    _complete(manifest)
+    _complete(manifest, tensors)
     parameters = manifest["parameters"]
     if parameters.get("network") == _OWN_MODULE:
         if network is None:
@@ -94,11 +94,12 @@ def restore_estimator(
     return model
 
 
-def _complete(manifest: dict[str, Any]) -> None:
+def _complete(manifest: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
     """Add what the first models did not know of: they were one network that saw plain numbers."""
     parameters = manifest["parameters"]
     if manifest["class"] == "MMDRegressor" and "quality" not in parameters:
         parameters |= {"periodic": 0.0, "members": 1, "cross_fit": 0, "average": 0.0}
+        tensors["shares_"] = np.ones(1)
 
 
 def _restore(

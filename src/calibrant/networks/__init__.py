@@ -4,9 +4,10 @@ from calibrant.networks.distribution_network import (
     DistributionNetwork,
     build_network,
     close_gates,
+    hide_inputs,
     own_dropout,
 )
-from calibrant.networks.embeddings import PeriodicEmbedding
+from calibrant.networks.embeddings import InputGate, PeriodicEmbedding
 from calibrant.networks.heads import GaussianHead, Head, MixtureHead, PointHead, to_numpy
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
@@ -18,6 +19,7 @@ __all__ = [
     "DistributionNetwork",
     "GaussianHead",
     "Head",
+    "InputGate",
     "LogisticLines",
     "MemberNetworks",
     "MixtureHead",
@@ -27,6 +29,7 @@ __all__ = [
     "Recurrent",
     "build_network",
     "close_gates",
+    "hide_inputs",
     "own_dropout",
     "to_numpy",
 ]
