@@ -266,14 +266,14 @@ def test_a_hundred_thousand_rows_open_as_fast(browser, tmp_path) -> None:
     many = Rows(100_000)
     path = tmp_path / "many.html"
     write_report(path, many.truth, many.X, many.y)
-    assert path.stat().st_size < 2_500_000  # of it 1.5 MB are plotly's script
+    assert path.stat().st_size < 6_500_000  # of it 4.8 MB are plotly's script
     opened(browser, path)
     shown = browser.execute_script(
         "return [performance.getEntriesByName('first-contentful-paint')[0].startTime,"
         "performance.getEntriesByName('drawn')[0].startTime]"
     )
     # From the start of the navigation to the verdict, and to the charts in the window, in
-    # milliseconds. benchmarks/report.py finds well under a second; the bound leaves room for a busy
+    # milliseconds. benchmarks/report.py finds less than a second; the bound leaves room for a busy
     # machine and for the tools that watch here.
     assert max(shown) < 5_000, f"first paint and charts after {shown} ms"
     assert stat(browser, 0, "covered") == f"{100 * coverage(many.truth, many.y, level=0.9):.2f}%"

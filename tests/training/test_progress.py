@@ -10,7 +10,10 @@ import torch
 from rich.console import Console
 
 from calibrant import HeteroscedasticRegressor, LaplaceRegressor, QuantileNetworkRegressor
+from calibrant.distributions import Normal
 from calibrant.training import ProgressBar, Record, Rows, Stage
+from calibrant.training.loop import look_at
+from calibrant.training.progress import Look
 
 
 @pytest.fixture
@@ -39,7 +42,7 @@ def test_figures_of_the_last_epoch_stand_below_the_bar(console) -> None:
     u = torch.linspace(0.5, 1.0, 50)[None]  # all targets in the upper half
     with ProgressBar(console) as progress:
         progress.start(stage())
-        progress.advance(stage(), record(10), 0.4321, lambda: u)
+        progress.advance(stage(), record(10), 0.4321, lambda: Look(u, None))
     text = shown(console)
     assert "Stage 2, matching" in text
     assert "10/40 epochs" in text
@@ -52,17 +55,31 @@ def test_figures_of_the_last_epoch_stand_below_the_bar(console) -> None:
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
+def test_crps_stands_beside_another_score_and_goes_with_its_stage(console) -> None:
+    first = stage(number=1, name="likelihood", score_name="NLL")
+    seen = iter([Look(torch.full((1, 50), 0.5), 0.1234), Look(torch.full((1, 50), 0.5), None)])
+    with ProgressBar(console) as progress:
+        for each in (first, stage()):
+            progress.start(each)
+            progress.advance(each, record(10), 0.4321, lambda: next(seen))
+            progress._bars.refresh()
+            assert len(progress._bars.figures) <= 80
+    text = shown(console)
+    assert "held out: NLL 0.5000, CRPS 0.1234   ECPE 0.5" in text
+    assert "held out: CRPS 0.5000, best 0.4321   ECPE 0.5" in text
+
+
 def test_calibration_is_looked_at_now_and_then_only(console) -> None:
     looks = []
 
-    def pit() -> torch.Tensor:
+    def look() -> Look:
         looks.append(1)
-        return torch.rand(1, 20)
+        return Look(torch.rand(1, 20), None)
 
     with ProgressBar(console) as progress:
         progress.start(stage())
         for epoch in range(1, 20):
-            progress.advance(stage(), record(epoch), 0.4, pit)
+            progress.advance(stage(), record(epoch), 0.4, look)
     assert len(looks) == 1
 
 
@@ -93,7 +110,15 @@ def test_peers_say_what_they_do_and_show_calibration(method, name: str, score: s
     assert (stage.name, stage.score_name) == (name, score)
     with torch.no_grad():
         u = stage.pit(model.module_, rows)
+        look = look_at(stage.pit, stage.crps, model.module_, rows)
+        said = model.module_(rows.x)
     assert u.shape == (1, 5)
+    torch.testing.assert_close(look.pit, u.double())
+    if score == "NLL":
+        normal = Normal(said.mean[0].numpy(), said.stddev[0].numpy())
+        assert look.crps == pytest.approx(normal.crps(rows.y.numpy()).mean(), rel=1e-5)
+    else:
+        assert look.crps is None
     assert torch.all((u > 0) & (u < 1) & (u.diff(prepend=u[:, :1] - 1) > 0))
 
 

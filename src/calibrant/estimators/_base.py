@@ -415,42 +415,6 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         """What the network sees of rows that it was not trained on."""
         return self.input_scaler_.transform(x)
 
-    def report(
-        self,
-        X: Any,
-        y: Any,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        overwrite: bool = False,
-        **options: Any,
-    ) -> Any:
-        """Judge the model on rows it has not seen, on one interactive page.
-
-        Parameters
-        ----------
-        X : array, frame or tensor of shape (n, d)
-        y : array of shape (n,)
-        path : path, optional
-            HTML file to write as well.
-        overwrite : bool
-            Replace a file that is already there.
-        **options
-            Of `calibrant.report.build_report`: groups, coverage, title, target.
-
-        Returns
-        -------
-        calibrant.report.Report
-            With ``html`` and ``save(path)``; a notebook shows the page itself.
-        """
-        # The one import that looks upwards: a convenience, so it stays inside its function.
-        from calibrant.report import build_report, write_report
-
-        self._check_fitted()
-        options["target"] = options.get("target") or _name_of(y) or self.target_name_
-        if path is None:
-            return build_report(self, X, y, **options)
-        return write_report(path, self, X, y, overwrite=overwrite, **options)
-
     # ---- save and load ----------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

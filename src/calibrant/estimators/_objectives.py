@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from calibrant.errors import ParameterError
-from calibrant.losses import negative_log_likelihood
+from calibrant.losses import crps, negative_log_likelihood
 from calibrant.networks import MemberNetworks
 from calibrant.training import Rows
 
@@ -17,6 +17,11 @@ def mean_nll(network: MemberNetworks, rows: Rows, beta: float = 0.0) -> Tensor:
     """
     loss = negative_log_likelihood(network(rows.x), rows.y, beta=beta)
     return (rows.weight * loss).mean(dim=-1)
+
+
+def mean_crps(network: MemberNetworks, rows: Rows) -> Tensor:
+    """Weighted CRPS of every member, (M,); of normals and mixtures of them."""
+    return (rows.weight * crps(network(rows.x), rows.y)).mean(dim=-1)
 
 
 def pit_values(network: MemberNetworks, rows: Rows) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -13,7 +13,7 @@ from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
 from calibrant.estimators._base import NetworkRegressor
 from calibrant.estimators._moments import matched_moments
-from calibrant.estimators._objectives import check_beta, mean_nll, pit_values
+from calibrant.estimators._objectives import check_beta, mean_crps, mean_nll, pit_values
 from calibrant.estimators.mc_dropout import PASS_SEED, check_passes
 from calibrant.networks import GaussianHead, Head, MemberNetworks, MixtureHead
 from calibrant.training import Rows, Stage
@@ -128,7 +128,8 @@ class HeteroscedasticRegressor(NetworkRegressor):
         )
 
     def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
-        return [self._one_stage(lots, self._likelihood, mean_nll, pit=pit_values)]
+        stage = self._one_stage(lots, self._likelihood, mean_nll, pit=pit_values)
+        return [replace(stage, crps=mean_crps)]
 
     def _likelihood(self, network: MemberNetworks, rows: Rows) -> Tensor:
         return mean_nll(network, rows, self.beta)

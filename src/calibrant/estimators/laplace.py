@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from calibrant.distributions import Normal
 from calibrant.estimators._base import NetworkRegressor
-from calibrant.estimators._objectives import check_beta, mean_nll, pit_values
+from calibrant.estimators._objectives import check_beta, mean_crps, mean_nll, pit_values
 from calibrant.estimators._validation import Sample
 from calibrant.networks import GaussianHead, MemberNetworks, to_numpy
 from calibrant.training import Rows, Stage
@@ -83,7 +83,8 @@ class LaplaceRegressor(NetworkRegressor):
 
     def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
         loss = partial(mean_nll, beta=self.beta)
-        return [self._one_stage(lots, loss, mean_nll, pit=pit_values)]
+        stage = self._one_stage(lots, loss, mean_nll, pit=pit_values)
+        return [replace(stage, crps=mean_crps)]
 
     def _learn(self, train: Sample, held_out: Sample) -> None:
         self.prior_precision_, self.posterior_root_ = self._posterior(train)

@@ -16,7 +16,7 @@ from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
 from calibrant.estimators._moments import equal_mixture, weighted_mixture
 from calibrant.estimators._neighbours import MOST_ROWS, Neighbours
-from calibrant.estimators._objectives import pit_values
+from calibrant.estimators._objectives import mean_crps, pit_values
 from calibrant.estimators._pooling import as_of_all, best_share
 from calibrant.estimators._quality import PRESETS, Quality
 from calibrant.estimators._splits import Fold, cross_folds
@@ -33,7 +33,7 @@ from calibrant.kernels import (
     median_rows,
     median_squared_distance,
 )
-from calibrant.losses import DistributionMatchingLoss, crps, kernel_score
+from calibrant.losses import DistributionMatchingLoss, kernel_score
 from calibrant.losses._condition import Match
 from calibrant.losses.matching import Expectation, Statistic
 from calibrant.metrics import pit
@@ -242,7 +242,7 @@ class MMDRegressor(HeteroscedasticRegressor):
         stage2 = Stage(
             number=2,
             loss=loss,
-            score=_mean_crps,
+            score=mean_crps,
             epochs=self._setting("matching_epochs"),
             batch_size=self._batch_size(lots) if size == "auto" else size,
             lr=self._setting("matching_lr"),
@@ -501,7 +501,3 @@ def _pool_crps(
         return float(np.average(dist.crps(y[some]), weights=weight[some]))
 
     return crps
-
-
-def _mean_crps(network: MemberNetworks, rows: Rows) -> Tensor:
-    return (rows.weight * crps(network(rows.x), rows.y)).mean(dim=-1)

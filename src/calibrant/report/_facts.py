@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from calibrant.metrics._inputs import Array
 from calibrant.report._forecasts import Judged
-from calibrant.report._plotly import plotly_version
 from calibrant.report._words import Units, tail_text
 
-_PACKAGES = ("calibrant", "torch", "scikit-learn", "numpy", "scipy", "pandas")
+_PACKAGES = ("calibrant", "torch", "scikit-learn", "numpy", "scipy", "pandas", "plotly")
 _SURPRISES = 10
 
 
@@ -61,7 +60,7 @@ def version_facts() -> dict[str, str]:
             facts[name] = version(name)
         except PackageNotFoundError:
             facts[name] = "not installed"
-    return facts | {"plotly.js": plotly_version()}
+    return facts
 
 
 def surprises(forecast: Judged, X: Any, y: Array, level: float) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypedDict
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 
 if TYPE_CHECKING:
     from calibrant.training.best import BestWeights
-    from calibrant.training.progress import Pit, Progress
+    from calibrant.training.progress import Look, Progress
     from calibrant.training.stage import Stage
 
 
@@ -37,8 +38,8 @@ class Diary:
         Scores before the first step.
     progress : Progress
     best : BestWeights
-    pit : callable or None
-        PIT values of the held-out rows, for those who watch.
+    look : callable or None
+        A look at the held-out rows, for those who watch.
     """
 
     def __init__(
@@ -47,9 +48,9 @@ class Diary:
         first: Tensor,
         progress: Progress,
         best: BestWeights,
-        pit: Pit | None,
+        look: Callable[[], Look] | None,
     ) -> None:
-        self._stage, self._progress, self._best, self._pit = stage, progress, best, pit
+        self._stage, self._progress, self._best, self._look = stage, progress, best, look
         self._scores = [first.cpu()]
         self._losses = [torch.full_like(self._scores[0], torch.nan)]
         self._unread: list[Tensor] = []
@@ -64,7 +65,7 @@ class Diary:
             self._losses.append(loss)
             self._scores.append(score)
             record = self._record(len(self._scores) - 1, slice(None))
-            self._progress.advance(self._stage, record, float(self._best.score.mean()), self._pit)
+            self._progress.advance(self._stage, record, float(self._best.score.mean()), self._look)
         self._unread.clear()
 
     def records(self, models: int) -> list[list[Record]]:

@@ -21,7 +21,7 @@ from calibrant.training.averaging import WeightAverage
 from calibrant.training.best import BestWeights
 from calibrant.training.devices import threads_for
 from calibrant.training.history import Diary, Record
-from calibrant.training.progress import Progress
+from calibrant.training.progress import Look, Progress
 from calibrant.training.replay import Replay, own_stream
 from calibrant.training.rows import MemberRows, Rows
 from calibrant.training.stage import Objective, Stage
@@ -68,25 +68,25 @@ def run_stage(
         capturable=on_gpu,
     )  # fmt: skip
     orders = generators[:: network.size // models] if stage.together else generators
-    pit = None if stage.pit is None else partial(validation_pit, stage.pit, network, validation)
+    look = stage.pit and partial(look_at, stage.pit, stage.crps, network, validation)
     steps = math.ceil(train.n_rows / stage.batch_size)
     average = WeightAverage(network, stage.average * steps) if stage.average else None
     progress.start(stage)
     with threads_for(stage.batch_size * train.steps), own_stream(device):
-        first = validation_score(stage, network, validation)
+        first = validation_score(stage.score, network, validation)
         best = BestWeights(network, first, stage.patience)
 
         def step(index: Tensor) -> Tensor:
             return train_step(stage, network, train.take(index), optimiser)
 
         def judge() -> Tensor:
-            score = validation_score(stage, network, validation)
+            score = validation_score(stage.score, network, validation)
             best.update(score)
             return score
 
         steps_on = Replay(step, generators[:1]) if on_gpu and "loss" in stage.recordable else step
         judged = Replay(judge) if on_gpu and "score" in stage.recordable else judge
-        diary = Diary(stage, first, progress, best, pit)
+        diary = Diary(stage, first, progress, best, look)
         # Without the best weights to return to, no epoch may be run that patience forbids.
         ahead = _LOOK_EVERY if on_gpu and stage.keep_best else 1
         for epoch in range(1, stage.epochs + 1):
@@ -168,20 +168,23 @@ def batches(n_rows: int, batch_size: int, orders: Sequence[torch.Generator]) -> 
 
 
 @torch.no_grad()
-def validation_score(stage: Stage, network: MemberNetworks, rows: Rows | MemberRows) -> Tensor:
+def validation_score(score: Objective, network: MemberNetworks, rows: Rows | MemberRows) -> Tensor:
     """Scores of the validation rows as each member predicts them now."""
     network.eval()
-    scores = [
-        stage.score(network, part).double() * (part.n_rows / rows.n_rows) for part in rows.parts()
-    ]
+    scores = [score(network, part).double() * (part.n_rows / rows.n_rows) for part in rows.parts()]
     return torch.stack(scores).sum(dim=0)
 
 
 @torch.no_grad()
-def validation_pit(pit: Objective, network: MemberNetworks, rows: Rows | MemberRows) -> Tensor:
-    """PIT values of the validation rows as each member predicts them now, on the CPU."""
+def look_at(
+    pit: Objective, crps: Objective | None, network: MemberNetworks, rows: Rows | MemberRows
+) -> Look:
+    """What those who watch want to know of the validation rows, as each member predicts now."""
     network.eval()
-    return torch.cat([pit(network, part).double().cpu() for part in rows.parts()], dim=-1)
+    return Look(
+        torch.cat([pit(network, part).double().cpu() for part in rows.parts()], dim=-1),
+        float(validation_score(crps, network, rows).mean()) if crps else None,
+    )
 
 
 def _can_fuse(device: torch.device) -> bool:

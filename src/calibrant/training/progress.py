@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torch import Tensor
 
@@ -18,10 +18,14 @@ from calibrant.training.stage import Stage
 if TYPE_CHECKING:
     from rich.console import Console
 
-_BETWEEN_ECPE = 0.5  # seconds; the figure costs a pass over the held-out rows
+_BETWEEN_LOOKS = 0.5  # seconds; a look costs a pass over the held-out rows or two
 
-# PIT values (M, n) of the held-out rows as the network predicts them now.
-Pit = Callable[[], Tensor]
+
+class Look(NamedTuple):
+    """The held-out rows as the network predicts them now."""
+
+    pit: Tensor  # (M, n)
+    crps: float | None  # mean over rows and members; None where the score of the stage is CRPS
 
 
 class Progress(Protocol):
@@ -31,8 +35,10 @@ class Progress(Protocol):
         """A stage begins."""
         ...
 
-    def advance(self, stage: Stage, record: Record, best: float, pit: Pit | None) -> None:
-        """An epoch is done; `pit` is there to be called by those who show calibration."""
+    def advance(
+        self, stage: Stage, record: Record, best: float, look: Callable[[], Look] | None
+    ) -> None:
+        """An epoch is done; `look` is there to be called by those who show more."""
         ...
 
     def finish(self, stage: Stage) -> None:
@@ -48,7 +54,9 @@ class Silent(AbstractContextManager["Silent"]):
     def start(self, stage: Stage) -> None:
         """Say nothing."""
 
-    def advance(self, stage: Stage, record: Record, best: float, pit: Pit | None) -> None:
+    def advance(
+        self, stage: Stage, record: Record, best: float, look: Callable[[], Look] | None
+    ) -> None:
         """Say nothing."""
 
     def finish(self, stage: Stage) -> None:
@@ -89,7 +97,6 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             console=Console(stderr=True) if console is None else console,
         )
         self._tasks: dict[int, int] = {}
-        self._calibration, self._next_look = "", 0.0
 
     def __enter__(self) -> ProgressBar:
         self._bars.start()
@@ -106,16 +113,23 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
     def start(self, stage: Stage) -> None:
         """Add a bar for the stage."""
         what = f"Stage {stage.number}, {stage.name}"
+        self._crps, self._calibration, self._next_look = "", "", 0.0  # of this stage alone
         self._tasks[stage.number] = int(self._bars.add_task(what, total=stage.epochs, note="left"))
 
-    def advance(self, stage: Stage, record: Record, best: float, pit: Pit | None) -> None:
+    def advance(
+        self, stage: Stage, record: Record, best: float, look: Callable[[], Look] | None
+    ) -> None:
         """Move the bar of the stage and renew the figures."""
-        if pit is not None and time.monotonic() >= self._next_look:
-            self._calibration = f"   ECPE {_against_floor(pit())}"
-            self._next_look = time.monotonic() + _BETWEEN_ECPE
+        if look is not None and time.monotonic() >= self._next_look:
+            seen = look()
+            # Both scores and the best of one would not fit into 80 columns.
+            self._crps = "" if seen.crps is None else f", CRPS {seen.crps:.4f}"
+            self._calibration = f"   ECPE {_against_floor(seen.pit)}"
+            self._next_look = time.monotonic() + _BETWEEN_LOOKS
         self._bars.figures = (
             f"loss {record['train_loss']:.4f}   held out: {stage.score_name} "
-            f"{record['validation_score']:.4f}, best {best:.4f}{self._calibration}"
+            f"{record['validation_score']:.4f}{self._crps or f', best {best:.4f}'}"
+            f"{self._calibration}"
         )
         task = self._bars.tasks[self._tasks[stage.number]].id
         self._bars.update(task, completed=record["epoch"])

@@ -47,6 +47,8 @@ class Stage:
     pit : callable or None
         PIT values of the validation rows, (M, n), for those who watch; None where a network
         alone is not yet the forecast.
+    crps : callable or None
+        CRPS of the validation rows for each member, (M,), to be shown beside another score.
     """
 
     number: int
@@ -66,6 +68,7 @@ class Stage:
     name: str = "likelihood"
     score_name: str = "NLL"
     pit: Objective | None = None
+    crps: Objective | None = None
 
     def rate(self, epoch: int) -> float:
         """Learning rate of an epoch, counted from 1."""
