@@ -307,7 +307,7 @@ class MMDRegressor(HeteroscedasticRegressor):
         return PRESETS[self.quality].get(name) if value is None else value
 
     def _prepare(self, *args: Any, **options: Any) -> Lot:
-        vars(self).pop("folds_", None)  # of an earlier fit
+        self.__dict__.pop("folds_", None)  # of an earlier fit
         return super()._prepare(*args, **options)
 
     def _scaled(self, samples: Sequence[Sample], *, shuffled: bool = True) -> list[Rows]:
