@@ -250,6 +250,24 @@ def test_energy_distance_of_draws_is_sorted(statistic: str) -> None:
     torch.testing.assert_close(results[0], results[1])
 
 
+@pytest.mark.parametrize("n", [*SIZES, 400])
+@pytest.mark.parametrize("case", [{}, {"components": 2, "members": 3}])
+def test_energy_distance_of_normals(n: int, case: dict) -> None:
+    for statistic in ("u", "v"):
+        options = {"kernel": EnergyKernel(), "statistic": statistic}
+        compare("linear", n, value_error=1e-9, case=case, **options)
+
+
+def test_energy_distance_of_normals_takes_waves_where_they_are_fewer(monkeypatch) -> None:
+    from calibrant.losses import _energy
+
+    monkeypatch.setattr(_energy, "fused_v", lambda *_, **__: torch.full((1,), -1.0))
+    means, _, _, y, _, _ = batch(400)
+    loss = DistributionMatchingLoss(kernel=EnergyKernel(), method="linear")
+    assert loss(Normal(means[:, 0], 0.1), y) > 0
+    assert loss(Normal(means[:, 0], 1e-5), y) == -1.0
+
+
 def test_energy_distance_against_scipy() -> None:
     from scipy.stats import energy_distance
 
@@ -304,15 +322,22 @@ def test_auto_takes_the_fastest_exact_method() -> None:
 
     assert chosen() == "linear"
     assert chosen(match="joint") == "fused"
-    assert chosen(kernel=EnergyKernel()) == "fused"
+    assert chosen(kernel=EnergyKernel()) == "linear"
+    assert chosen(kernel=EnergyKernel(), y=torch.zeros(3, device="meta")) == "fused"
     assert chosen(kernel=EnergyKernel(), expectation="sampled") == "linear"
     assert chosen(y=torch.zeros(3, requires_grad=True)) == "pairwise"
     assert chosen(match="joint", method="pairwise") == "pairwise"
 
 
-@pytest.mark.parametrize("options", [{}, {"match": "joint"}])
+class OtherKernel:
+    """A kernel of which nothing is known."""
+
+
+@pytest.mark.parametrize(
+    "options", [{"kernel": OtherKernel()}, {"kernel": EnergyKernel(), "match": "joint"}]
+)
 def test_linear_says_what_it_cannot_do(options: dict) -> None:
-    loss = DistributionMatchingLoss(kernel=EnergyKernel(), method="linear", **options)
+    loss = DistributionMatchingLoss(method="linear", **options)
     with pytest.raises(ParameterError, match='use method="fused"'):
         loss(Normal(torch.zeros(3), torch.ones(3)), torch.zeros(3), torch.zeros(3, 1))
 

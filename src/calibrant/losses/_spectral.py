@@ -144,8 +144,8 @@ class _Spectral(torch.autograd.Function):
         # One rounding of a wave among very many, added up in float64, is of no account.
         working = torch.float32 if means.shape[1] >= _MANY else torch.float64
         y, means, variances = (part.to(working) for part in (y, means, variances))
-        cosine, sine = _transform(y, None, share, w)
-        more = _transform(means, variances, masses, w)
+        cosine, sine = transform(y, None, share, w)
+        more = transform(means, variances, masses, w)
         cosine, sine = cosine + more[0], sine + more[1]
         if any(ctx.needs_input_grad[:3]):
             gradients = _gather(means, variances, masses, w, weight * cosine, weight * sine)
@@ -159,7 +159,7 @@ class _Spectral(torch.autograd.Function):
         return (*gradients, None, None, None, None)
 
 
-def _transform(
+def transform(
     positions: Tensor, variances: Tensor | None, masses: Tensor, w: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Cosine and sine parts of the characteristic function, each (B, Q)."""
