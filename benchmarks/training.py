@@ -136,7 +136,8 @@ def with_lightning(train: Rows, held_out: Rows) -> Callable[[], None] | None:
 def stages(train: Rows) -> list[Stage]:
     """Both stages as the estimator runs them by default, for as many epochs as a turn has."""
     generator = torch.Generator(train.y.device).manual_seed(0)
-    both = MMDRegressor(batch_size=BATCH, hidden=HIDDEN)._stages([train], generator)
+    model = MMDRegressor(batch_size=BATCH, hidden=HIDDEN, condition_bandwidth=1.6)
+    both = model._stages([train], generator)
     return [replace(stage, epochs=EPOCHS, patience=EPOCHS) for stage in both]
 
 

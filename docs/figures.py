@@ -1,17 +1,26 @@
 """Draw the figures of the documentation: python docs/figures.py
 
-Needs nothing but the library; takes seconds. The pictures of two models on
-skewed data (reliability.png, report.png, scores.json) are those of
-`calibrant demo`.
+Takes minutes. The pictures of two models on skewed data (reliability.png,
+report.png, with scores.json) come from `calibrant demo`, and report.png is a
+photograph of its report in Chromium:
+apt-get install chromium chromium-driver
 """
 
 from __future__ import annotations
 
+import io
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
 from matplotlib.figure import Figure
+from PIL import Image
+from selenium import webdriver
+from selenium.webdriver.support.wait import WebDriverWait
 from torch.distributions import Normal as TorchNormal
 
 from calibrant import (
@@ -123,6 +132,57 @@ def forecast() -> Figure:
     return figure
 
 
+def copy_from_demo() -> None:
+    """Reliability diagram, scores and a photograph of the report."""
+    with TemporaryDirectory() as work:
+        demo = Path(work, "demo")
+        command = [sys.executable, "-m", "calibrant", "demo", "--out", demo]
+        subprocess.run(command, check=True)
+        for name in ("reliability.png", "scores.json"):
+            shutil.copyfile(demo / name, IMAGES / name)
+        photograph(demo / "report.html", IMAGES / "report.png", level=80)
+
+
+def photograph(page: Path, picture: Path, level: int) -> None:
+    """The top of a report down to the first charts, slider at this level."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(shutil.which("chromium"))
+    for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars"):
+        options.add_argument(argument)
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    chrome = webdriver.Chrome(options=options, service=service)
+    try:
+        # Tall enough for what shall be seen: charts below are not drawn.
+        metrics = {"width": 1100, "height": 1600, "deviceScaleFactor": 1}
+        chrome.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride", metrics | {"mobile": False}
+        )
+        chrome.get(page.as_uri())
+        WebDriverWait(chrome, 20).until(
+            lambda it: it.execute_script(
+                "return document.documentElement.dataset.drawn"
+            )
+        )
+        chrome.execute_async_script(
+            "const slider = document.getElementById('level');"
+            "slider.value = arguments[0];"
+            "slider.dispatchEvent(new Event('input'));"
+            "setTimeout(arguments[1], 1000);",
+            level,
+        )
+        bottom = chrome.execute_script(
+            "return document.getElementById('intervals-0')"
+            ".getBoundingClientRect().bottom"
+        )
+        png = chrome.get_screenshot_as_png()
+    finally:
+        chrome.quit()
+    image = Image.open(io.BytesIO(png)).convert("RGB")
+    image = image.crop((0, 0, image.width, int(bottom)))
+    # A palette makes a small file.
+    image.quantize(256).save(picture, optimize=True)
+
+
 def _tidied(figure: Figure) -> Figure:
     """One label for all panels; the titles say what the legends would."""
     figure.supxlabel(figure.axes[0].get_xlabel(), fontsize="medium")
@@ -136,3 +196,4 @@ def _tidied(figure: Figure) -> Figure:
 if __name__ == "__main__":
     for draw in (reading, rows, collapse, forecast):
         draw().savefig(IMAGES / f"{draw.__name__}.png", dpi=90)
+    copy_from_demo()

@@ -87,9 +87,8 @@ def test_pictures_are_there_small_and_drawn_by_a_command() -> None:
         for picture in re.findall(r"!\[.*?\]\((.*?)\)", page.read_text(encoding="utf-8")):
             file = (page.parent / picture).resolve()
             assert file.stat().st_size < 100_000, picture
-            by_demo = file.stem in ("reliability", "report")
             by_bench = file.stem.startswith("reproduction-")
-            assert f"def {file.stem}(" in script or by_demo or by_bench
+            assert f"def {file.stem}(" in script or f'"{file.name}"' in script or by_bench
 
 
 def test_nothing_is_loaded_from_elsewhere() -> None:

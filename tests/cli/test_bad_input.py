@@ -66,6 +66,14 @@ def test_unknown_column_at_evaluate(fails, data, model, option) -> None:
     assert "'prices' (did you mean 'price'?)" in message
 
 
+@pytest.mark.parametrize("seed", [-1, 2**31 + 1])
+def test_seeds_out_of_range(fails, data, tmp_path, seed) -> None:
+    message = fails(
+        "fit", data / "table.csv", "--target", "price", "--out", tmp_path / "m", "--seed", seed
+    )
+    assert message == f"--seed must lie between 0 and 2147483648, got {seed}."
+
+
 def test_there_is_no_such_file(fails, model, tmp_path) -> None:
     assert (
         fails("predict", model, tmp_path / "no.csv") == f"There is no file {tmp_path / 'no.csv'}."

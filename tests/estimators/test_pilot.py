@@ -12,7 +12,8 @@ from calibrant.networks import PeriodicEmbedding
 
 SETTINGS: dict[str, Any] = {
     "quality": "best", "periodic": "auto", "members": 1, "cross_fit": 0, "epochs": 2,
-    "matching_epochs": 30, "matching_lr": 1e-2, "hidden": (16,), "batch_size": 64, "device": "cpu", "random_state": 0,
+    "matching_epochs": 30, "matching_lr": 1e-2, "hidden": (16,), "batch_size": 64,
+    "neighbours": False, "device": "cpu", "random_state": 0,
 }  # fmt: skip
 
 

@@ -7,15 +7,16 @@ import pytest
 from scipy.special import ndtr
 
 from calibrant import MMDRegressor
-from calibrant.distributions import Normal
+from calibrant.distributions import Mixture, Normal
 from calibrant.errors import ParameterError
-from calibrant.estimators._pooling import as_of_all
+from calibrant.estimators._pooling import SHARES, as_of_all, best_share
 from calibrant.estimators._quality import PRESETS, limited
 from calibrant.estimators._validation import check_sample
 from calibrant.metrics import pit
 
+ONE = np.ones(1)
 FOLDS = {
-    "quality": "best", "members": 2, "cross_fit": 4,
+    "quality": "best", "members": 2, "cross_fit": 4, "neighbours": False,
     "hidden": (16,), "random_state": 0, "device": "cpu",
 }  # fmt: skip
 
@@ -97,25 +98,47 @@ def test_groups_stay_together_and_a_split_of_ones_own_is_used() -> None:
 
 def test_scores_of_all_networks_are_extrapolated_in_one_over_r() -> None:
     rng = np.random.default_rng(0)
-    values = ndtr(rng.standard_normal(5000)[:, None] + 0.8 * rng.standard_normal((5000, 2)))
-    alone, pooled = (np.mean((u - 0.5) ** 2) for u in (values, values.mean(axis=1)))
+    values = ndtr(rng.standard_normal((5000, 1, 1)) + 0.8 * rng.standard_normal((5000, 1, 2)))
+    alone, pooled = (np.mean((u - 0.5) ** 2) for u in (values, values.mean(axis=2)))
     b = (alone - pooled) / (1 - 1 / 2)
-    found = np.mean((as_of_all(values, 8) - 0.5) ** 2)
+    found = np.mean((as_of_all(values, ONE, 8) - 0.5) ** 2)
     assert found == pytest.approx(pooled - b * (1 / 2 - 1 / 8))
-    np.testing.assert_array_equal(as_of_all(values[:, :1], 4), values[:, 0])
+    np.testing.assert_array_equal(as_of_all(values[..., :1], ONE, 4), values[:, 0, 0])
     # never wider than what was seen
-    same = np.column_stack([values[:, 0]] * 2)
-    np.testing.assert_allclose(as_of_all(same, 8), values[:, 0])
+    same = np.concatenate([values[..., :1]] * 2, axis=2)
+    np.testing.assert_allclose(as_of_all(same, ONE, 8), values[:, 0, 0])
 
 
-def test_the_extrapolation_foretells_a_larger_ensemble() -> None:
+@pytest.mark.parametrize("shares", [np.ones(1), np.array([0.75, 0.25])])
+def test_the_extrapolation_foretells_a_larger_ensemble(shares: np.ndarray) -> None:
     """Members that miss the truth by noise of their own: pools of 2 judged, 8 used."""
     rng = np.random.default_rng(0)
-    n, noise, wander = 20_000, 1.0, 0.4
+    n, noise = 20_000, 1.0
     y = noise * rng.standard_normal(n)
-    values = np.column_stack(
-        [pit(Normal(wander * rng.standard_normal(n), np.full(n, noise)), y) for _ in range(8)]
-    )
-    foretold, truth, seen = as_of_all(values[:, :2], 8), values.mean(axis=1), values[:, :2].mean(1)
+    values = np.empty((n, len(shares), 8))
+    for kind, member in np.ndindex(values.shape[1:]):
+        means = (0.4 + 0.3 * kind) * rng.standard_normal(n)
+        values[:, kind, member] = pit(Normal(means, np.full(n, noise)), y)
+    truth, seen = (part.mean(axis=2) @ shares for part in (values, values[..., :2]))
+    foretold = as_of_all(values[..., :2], shares, 8)
     assert abs(foretold.std() - truth.std()) < 0.001
     assert abs(seen.std() - truth.std()) > 0.006
+
+
+@pytest.mark.parametrize("bias", [(0.0, 1.5), (1.5, 0.0), (0.5, 0.5), (0.0, 0.6)])
+def test_shares_follow_the_crps_of_the_whole_pool(bias: tuple[float, float]) -> None:
+    """Two networks of each kind are seen, eight of each are foretold."""
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal(4000)
+    means = [off + 0.3 * rng.standard_normal((8, 4000)) for off in bias]
+
+    def pool(members: list[np.ndarray], weights: list[float] | None = None) -> float:
+        parts = [Normal(each, np.full(4000, 0.8)) for each in members]
+        return float(Mixture.of(parts, weights).crps(y).mean())
+
+    few = [*means[0][:2], *means[1][:2]]
+    found = best_share(lambda positions: pool([few[i] for i in positions]), 2, 8)
+    every = [*means[0], *means[1]]
+    truth = {s: pool(every, [s] * 8 + [1 - s] * 8) for s in SHARES}
+    assert truth[found] < min(truth.values()) + 0.001
+    assert max(truth.values()) > min(truth.values()) + 0.001

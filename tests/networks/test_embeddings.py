@@ -13,7 +13,7 @@ def test_the_formula() -> None:
     embedding = PeriodicEmbedding(2, 0.3)
     x = torch.randn(5, 2)
     result = embedding(x).detach().numpy()
-    assert result.shape == (5, embedding.n_outputs) == (5, 2 + 2 * 16)
+    assert result.shape == (5, 2 * embedding.expansion) == (5, 2 + 2 * 16)
     c, weight, bias = (p.detach().numpy() for p in embedding.parameters())
     for row in range(5):
         parts = [x[row].numpy()]

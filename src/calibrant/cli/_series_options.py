@@ -12,6 +12,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from calibrant.cli._seed import check_seed
+
 
 class Network(StrEnum):
     """Networks that read windows, by the names they have on the command line."""
@@ -74,7 +76,7 @@ class SeriesOptions:
         typer.Option(min=1, help="Most passes over the windows in each stage.", metavar="N"),
     ] = None
     seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="Same seed, same model.", metavar="N")
+        int, typer.Option(callback=check_seed, help="Same seed, same model.", metavar="N")
     ] = 0
     figure: Annotated[
         Path | None, typer.Option(help="Picture to draw: .png, .pdf or .svg.", metavar="FILE")

@@ -29,27 +29,33 @@ def paper(
     methods: Annotated[
         str | None, typer.Option(help="Methods, separated by commas.", metavar="KEYS")
     ] = None,
-    trials: Annotated[int, typer.Option(help="Trials of each cell.", min=1)] = 5,
+    trials: Annotated[int, typer.Option(help="Trials of each cell.", min=1, metavar="N")] = 5,
     first_trial: Annotated[
-        int, typer.Option(help="Number of the first one: from 100 on to choose settings.", min=0)
+        int,
+        typer.Option(
+            help="Number of the first one: from 100 on to choose settings.", min=0, metavar="N"
+        ),
     ] = 0,
     protocol: Annotated[
         str,
         typer.Option(
             help="honest: no leaks; published: as the paper's authors ran it; shuffled: as "
-            "published, but every trial has a split of its own."
+            "published, but every trial has a split of its own.",
+            metavar="NAME",
         ),
     ] = "honest",
     preset: Annotated[
-        str, typer.Option(help="full, or quick: a smoke test of one trial on few rows.")
+        str,
+        typer.Option(help="full, or quick: a smoke test of one trial on few rows.", metavar="NAME"),
     ] = "full",
     study: Annotated[
-        str, typer.Option(help="tables, or depth: wine with one to five hidden layers.")
+        str,
+        typer.Option(help="tables, or depth: wine with one to five hidden layers.", metavar="NAME"),
     ] = "tables",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda ...")] = "auto",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda ...", metavar="NAME")] = "auto",
     workers: Annotated[
         int | None,
-        typer.Option(help="Processes.", min=1, show_default="as many as fit"),
+        typer.Option(help="Processes.", min=1, metavar="N", show_default="as many as fit"),
     ] = None,
     engine: Annotated[
         str, typer.Option(help="processes, ray, or here: one cell after another.", metavar="NAME")
@@ -70,7 +76,9 @@ def paper(
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option(help="Start nothing new after so many; the same command goes on.", min=0.0),
+        typer.Option(
+            help="Start nothing new after so many; the same command goes on.", min=0.0, metavar="X"
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.", metavar="DIR")] = Path(
         "results"

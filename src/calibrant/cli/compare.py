@@ -10,6 +10,7 @@ import typer
 from calibrant.cli._cells import names, resumable, watched
 from calibrant.cli._columns import check_columns, labels, rows_with_target, training_inputs
 from calibrant.cli._output import Voice, write_json, write_out
+from calibrant.cli._seed import check_seed
 from calibrant.cli._tables import read_training_table, staged
 from calibrant.errors import ParameterError
 
@@ -44,7 +45,7 @@ def compare(
         typer.Option(help="Also draw it: a .png, .svg or .pdf file.", metavar="FILE"),
     ] = None,
     seed: Annotated[
-        int, typer.Option(min=0, max=2**31, help="Same seed, same folds.", metavar="N")
+        int, typer.Option(callback=check_seed, help="Same seed, same folds.", metavar="N")
     ] = 0,
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda, cuda:1 ...", metavar="NAME")

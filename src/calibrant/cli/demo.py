@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant.cli._output import Voice, write_json, write_out
+from calibrant.cli._seed import check_seed
 from calibrant.cli._tables import staged
 from calibrant.errors import MissingFileError, OutputExistsError
 
@@ -29,7 +30,7 @@ def demo(
     ] = False,
     seed: Annotated[
         int,
-        typer.Option(min=0, max=2**32 - 1, help="Seed of data, split and networks.", metavar="N"),
+        typer.Option(callback=check_seed, help="Seed of data, split and networks.", metavar="N"),
     ] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print scores.json.")] = False,

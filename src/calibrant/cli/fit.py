@@ -22,6 +22,7 @@ from calibrant.cli._columns import (
 )
 from calibrant.cli._interrupts import keeping
 from calibrant.cli._output import Voice, write_json
+from calibrant.cli._seed import check_seed
 from calibrant.cli._tables import read_table, read_training_table
 from calibrant.errors import ParameterError
 
@@ -97,7 +98,7 @@ def fit(
         float | None, typer.Option(help="Largest possible target.", metavar="X")
     ] = None,
     seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="Same seed, same model.", metavar="N")
+        int, typer.Option(callback=check_seed, help="Same seed, same model.", metavar="N")
     ] = 0,
     epochs: Annotated[
         int | None,

@@ -62,13 +62,14 @@ class Mixture(Distribution):
         self.weights /= self.weights.sum(axis=1, keepdims=True)
 
     @classmethod
-    def of(cls, parts: Sequence[Normal | Mixture]) -> Self:
-        """Mix distributions of the same rows with equal weights."""
+    def of(cls, parts: Sequence[Normal | Mixture], weights: ArrayLike | None = None) -> Self:
+        """Mix distributions of the same rows, with equal weights or with these, one a part."""
+        shares = np.ones(len(parts)) if weights is None else np.asarray(weights, dtype=np.float64)
         columns = [
-            (np.ones((len(part), 1)), part.loc[:, None], part.scale[:, None])
+            (np.full((len(part), 1), share), part.loc[:, None], part.scale[:, None])
             if isinstance(part, Normal)
-            else (part.weights, part.locs, part.scales)
-            for part in parts
+            else (share * part.weights, part.locs, part.scales)
+            for part, share in zip(parts, shares, strict=True)
         ]
         return cls(*(np.hstack(arrays) for arrays in zip(*columns, strict=True)))
 

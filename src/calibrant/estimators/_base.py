@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from calibrant.distributions import (
     concatenate,
 )
 from calibrant.errors import ParameterError
+from calibrant.estimators._neighbours import Neighbours
 from calibrant.estimators._parameters import check_common
 from calibrant.estimators._rows import scaled_rows
 from calibrant.estimators._saving import restore_estimator, save_estimator
@@ -105,6 +106,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         input_scaler_: Scaler
         target_scaler_: Scaler
         monotone_: MonotoneMap | None
+        neighbours_: Neighbours | None
         encoder_: TableEncoder | None
         n_features_in_: int
         n_steps_: int | None
@@ -184,7 +186,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         """Return folds to cross-fit on, none where rows are held out instead."""
         return []
 
-    def _learn_from_folds(self, sample: Sample, folds: list[Fold]) -> None:
+    def _learn_from_folds(self, sample: Sample, rows: Rows, folds: list[Fold]) -> None:
         """Learn the same from rows that are held out fold by fold."""
 
     def _learn_map(self, held_out: Sample) -> None:
@@ -250,14 +252,14 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         sample = check_sample(self, X, y, sample_weight, reset=True)
         check_enough(sample.y[sample.weight > 0])
-        labels = None if groups is None else to_local(groups)
+        labels = None if groups is None else np.asarray(to_local(groups))
         self.monotone_ = None
         self.target_name_ = _name_of(y)
         if validation_data is not None:
             valid = self._check_validation(validation_data)
             return self._lot(sample.take(sample.weight > 0), valid, seed)
         if cv is None and (folds := self._folds(sample, labels, seed)):
-            return self._lot_of_folds(sample, folds, seed)
+            return self._lot_of_folds(sample._replace(groups=labels), folds, seed)
         inner, held_out = inner_split(
             sample.weight,
             fraction=self.validation_fraction,
@@ -265,11 +267,12 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             cv=cv,
             random_state=seed,
         )
-        return self._lot(sample.take(inner), sample.take(held_out), seed)
+        sample = sample._replace(groups=labels)
+        return self._lot(sample.take(inner), sample.take(held_out), seed, shuffled=cv is None)
 
-    def _lot(self, train: Sample, valid: Sample, seed: int) -> Lot:
+    def _lot(self, train: Sample, valid: Sample, seed: int, *, shuffled: bool = True) -> Lot:
         """Every member learns from the same rows and is judged on those held out."""
-        rows, held_out = self._scaled([train, valid])
+        rows, held_out = self._scaled([train, valid], shuffled=shuffled)
         self.n_held_out_ = len(valid.y)
         return Lot(rows, rows, held_out, seed, partial(self._learn, train, valid))
 
@@ -277,19 +280,30 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         """Each member learns from all rows but those of its fold, and is judged on these."""
         (rows,) = self._scaled([sample])
         device = rows.y.device
+        kinds = self._n_members() // len(folds)
         train, held_out = (
-            MemberRows.of(rows, [torch.as_tensor(fold[side], device=device) for fold in folds])
+            MemberRows.of(
+                rows, [torch.as_tensor(fold[side], device=device) for fold in folds] * kinds
+            )
             for side in (0, 1)
         )
         self.n_held_out_ = len(np.unique(np.concatenate([fold for _, fold in folds])))
-        return Lot(rows, train, held_out, seed, partial(self._learn_from_folds, sample, folds))
+        learn = partial(self._learn_from_folds, sample, rows, folds)
+        return Lot(rows, train, held_out, seed, learn)
 
-    def _scaled(self, samples: Sequence[Sample]) -> list[Rows]:
-        """Rows of samples on the device, scaled by what the first of them shows."""
+    def _scaled(self, samples: Sequence[Sample], *, shuffled: bool = True) -> list[Rows]:
+        """Rows of samples on the device, scaled by what the first of them shows.
+
+        Parameters
+        ----------
+        shuffled : bool
+            Whether rows are held out at random, not at the user's wish, as in time.
+        """
         train = samples[0]
         x, weight = train.x, train.weight
         if isinstance(x, Windows):
             x, weight = x.seen_rows(weight)
+        self.neighbours_ = None
         self.input_scaler_ = fit_scaler(x, weight, self.scaling)
         self.target_scaler_ = fit_target_scaler(train.y, train.weight, self.scaling)
         device = resolve_device(self.device)
@@ -311,15 +325,20 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             networks.append(
                 build_network(
                     self.network,
-                    len(self.input_scaler_.loc),
+                    self._n_inputs(),
                     self.hidden,
                     head,
                     dropout=dropout,
                     steps=self.n_steps_,
                     periodic=self._periodic(),
+                    gated=self.neighbours_ is not None,
                 )
             )
         return networks
+
+    def _n_inputs(self) -> int:
+        """Return how many numbers a network sees of a row, or of a step of it."""
+        return len(self.input_scaler_.loc)
 
     def _periodic(self) -> float:
         scale = self._setting("periodic")
@@ -366,10 +385,13 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     def _raw_distribution(self, x: Inputs, members: slice = slice(None)) -> Distribution:
         """What these members say, in target units, before recalibration and bounds."""
         network = self._for_prediction(members)
-        parts = [
-            self._answer(self._forward(network, inputs))
-            for _, inputs in self._chunks(x, next(network.parameters()))
-        ]
+        chunks = self._chunks(x, next(network.parameters()))
+        return self._said_by(network, (inputs for _, inputs in chunks))
+
+    @torch.no_grad()
+    def _said_by(self, network: MemberNetworks, chunks: Iterable[torch.Tensor]) -> Distribution:
+        """What networks say about scaled inputs, in target units."""
+        parts = [self._answer(self._forward(network, inputs)) for inputs in chunks]
         scaler = self.target_scaler_
         return concatenate(parts).affine(float(scaler.loc), float(scaler.scale))
 
@@ -385,8 +407,11 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         size = max(1, _PREDICT_ROWS // (self._n_answers() * (self.n_steps_ or 1)))
         for start in range(0, len(x), size):
             rows = slice(start, start + size)
-            scaled = self.input_scaler_.transform(np.asarray(x[rows]))
-            yield rows, torch.as_tensor(scaled).to(like)
+            yield rows, torch.as_tensor(self._inputs_of(np.asarray(x[rows]))).to(like)
+
+    def _inputs_of(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the network sees of rows that it was not trained on."""
+        return self.input_scaler_.transform(x)
 
     def report(
         self,

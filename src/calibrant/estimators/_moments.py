@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrant.distributions import Distribution, Mixture, Normal
@@ -30,7 +32,12 @@ def matched_moments(head: Head, outputs: Tensor) -> Normal:
 
 def equal_mixture(head: Head, outputs: Tensor) -> Distribution:
     """Mixture of all answers with equal weights, each a normal or a mixture itself."""
+    return weighted_mixture(head, outputs, np.full(len(outputs), 1.0 / len(outputs)))
+
+
+def weighted_mixture(head: Head, outputs: Tensor, weights: NDArray[np.float64]) -> Distribution:
+    """Mixture of all answers with these weights, (M,), which add up to 1."""
     parts = [cast(Normal | Mixture, head.distribution(each)) for each in outputs]
-    return Mixture.of(parts).with_epistemic(
-        to_numpy(head.torch_distribution(outputs).mean.var(dim=0, correction=0))
-    )
+    means = to_numpy(head.torch_distribution(outputs).mean)
+    centre = weights @ means
+    return Mixture.of(parts, weights).with_epistemic(weights @ (means - centre) ** 2)

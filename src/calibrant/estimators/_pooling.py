@@ -1,6 +1,8 @@
-"""How much better a large ensemble is than the small ones that could be judged."""
+"""How good a large ensemble is, from the few networks that could be judged on a row."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,32 +13,35 @@ Array = NDArray[np.float64]
 
 _LEAST = 0.2  # narrower than a fifth is no extrapolation any more
 _END = 1e-12  # of a probability whose normal score is still a number
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the first of two kinds of networks in their pool
 
 
-def as_of_all(values: Array, full: int) -> Array:
+def as_of_all(values: Array, shares: Array, each: int) -> Array:
     """PIT values that the pool of all networks would have given, (n,).
 
-    Out of fold a row is predicted by R networks, in the end by all `full` of them, whose
-    distribution functions F are averaged. Given the row the F(y) are draws of one distribution,
-    so the mean square of ``F(y) - 1/2`` of a pool of r networks is exactly ``a + b / r``. Single
-    networks and pools of R give a and b; the normal scores of the pools are drawn in until their
-    mean square is that of `full`. Scores, and not the predictions themselves, so that atoms stay
+    Out of fold a row is predicted by R networks of every kind, in the end by all `each` of them,
+    whose distribution functions F are averaged. Given the row the F(y) of a kind are draws of
+    one distribution, with variance b, so the mean square of ``F(y) - 1/2`` of a pool of r of
+    them is exactly ``a + b / r``. The normal scores of the pools of R are drawn in until their
+    mean square is that of all. Scores, and not the predictions themselves, so that atoms stay
     where they are.
 
     Parameters
     ----------
-    values : array of shape (n, R)
-        PIT values of every row by the R networks that never saw it.
-    full : int
-        Networks of the whole ensemble.
+    values : array of shape (n, kinds, R)
+        PIT values of every row by the networks that never saw it.
+    shares : array of shape (kinds,)
+        Weights of the kinds in the pool, which add up to 1.
+    each : int
+        Networks of a kind.
     """
-    size = values.shape[1]
-    pooled: Array = values.mean(axis=1)
+    size = values.shape[2]
+    pooled: Array = values.mean(axis=2) @ shares
     if size == 1:
         return pooled  # nothing to learn b from
-    now, before = (float(np.mean((u - 0.5) ** 2)) for u in (pooled, values))
-    slope = (before - now) / (1.0 - 1.0 / size)
-    wanted = now - slope * (1.0 / size - 1.0 / full)
+    apart = values.var(axis=2, ddof=1).mean(axis=0)  # (kinds,)
+    fall = float(shares**2 @ apart) * (1.0 / size - 1.0 / each)
+    wanted = float(np.mean((pooled - 0.5) ** 2)) - fall
     score = ndtri(np.clip(pooled, _END, 1.0 - _END))
 
     def excess(factor: float) -> float:
@@ -48,3 +53,42 @@ def as_of_all(values: Array, full: int) -> Array:
         factor = brentq(excess, _LEAST, 1.0)
     drawn_in: Array = ndtr(factor * score)
     return drawn_in
+
+
+def best_share(crps: Callable[[tuple[int, ...]], float], repeats: int, each: int) -> float:
+    """Share of the first of two kinds of networks with which their pool has the lowest CRPS.
+
+    The CRPS of a pool with weights w is ``sum_i w_i c_i - 1/2 sum_ij w_i w_j D_ij``, with the
+    CRPS c of its parts and D the squared distance of their distribution functions, which the
+    CRPS of pairs gives. Means over networks of one kind foretell it for pools of any size.
+
+    Parameters
+    ----------
+    crps : callable
+        Mean CRPS of equal pools, by the positions of the networks: those of the first kind come
+        first.
+    repeats : int
+        Networks of each kind.
+    each : int
+        Networks of a kind in the pool to be foretold.
+    """
+    first, second = range(repeats), range(repeats, 2 * repeats)
+    alone = [crps((i,)) for i in range(2 * repeats)]
+
+    def distance(pairs: list[tuple[int, int]]) -> float:
+        apart = [4.0 * (0.5 * (alone[i] + alone[j]) - crps((i, j))) for i, j in pairs]
+        return float(np.mean(apart))
+
+    across = distance([(i, j) for i in first for j in second])
+    score, within = [], []
+    for kind in (first, second):
+        score.append(float(np.mean([alone[i] for i in kind])))
+        pairs = [(i, j) for i in kind for j in kind if i < j]
+        within.append((1.0 - 1.0 / each) * (distance(pairs) if pairs else across))
+
+    def foretold(share: float) -> float:
+        other = 1.0 - share
+        spread = share**2 * within[0] + other**2 * within[1] + 2.0 * share * other * across
+        return share * score[0] + other * score[1] - 0.5 * spread
+
+    return min(SHARES, key=foretold)

@@ -16,6 +16,7 @@ _ONE_GAUSSIAN: dict[str, Any] = {
     "matching_epochs": 50,
     "matching_lr": 3e-4,
     "matching_patience": 10,
+    "neighbours": False,
     "average": 0.0,
     "decay": 0.0,
 }
@@ -29,6 +30,7 @@ _MIXTURES: dict[str, Any] = {
     "matching_epochs": 400,
     "matching_lr": 1e-3,
     "matching_patience": 60,
+    "neighbours": True,
     "average": 5.0,
     "decay": 0.25,
 }

@@ -14,6 +14,7 @@ from torch import nn
 
 from calibrant.distributions import MonotoneMap
 from calibrant.errors import CalibrantWarning, ModelFileError, ParameterError
+from calibrant.estimators._neighbours import Neighbours
 from calibrant.estimators._scaling import Scaler
 from calibrant.estimators._table import TableEncoder
 from calibrant.persistence import check_class, write_model
@@ -55,6 +56,9 @@ def save_estimator(
         tensors[f"{name}.scale"] = np.asarray(scaler.scale)
     for name in model._numbers:
         tensors[name] = np.asarray(getattr(model, name), dtype=np.float64)
+    if model.neighbours_ is not None:
+        known = model.neighbours_.arrays()
+        tensors |= {f"neighbours.{name}": value for name, value in known.items()}
     if model.monotone_ is not None:
         tensors["monotone.x"] = model.monotone_.x[1:-1]
         tensors["monotone.y"] = model.monotone_.y[1:-1]
@@ -71,7 +75,7 @@ def restore_estimator(
 ) -> Model:
     """Rebuild the estimator of the given class from the content of its folder."""
     check_class(path, manifest, cls)
-    _complete(manifest)
+    _complete(manifest, tensors)
     parameters = manifest["parameters"]
     if parameters.get("network") == _OWN_MODULE:
         if network is None:
@@ -90,11 +94,12 @@ def restore_estimator(
     return model
 
 
-def _complete(manifest: dict[str, Any]) -> None:
+def _complete(manifest: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
     """Add what the first models did not know of: they were one network that saw plain numbers."""
     parameters = manifest["parameters"]
     if manifest["class"] == "MMDRegressor" and "quality" not in parameters:
         parameters |= {"periodic": 0.0, "members": 1, "cross_fit": 0, "average": 0.0}
+        tensors["shares_"] = np.ones(1)
 
 
 def _restore(
@@ -117,6 +122,12 @@ def _restore(
     model.monotone_ = None
     if "monotone.x" in tensors:
         model.monotone_ = MonotoneMap(tensors["monotone.x"], tensors["monotone.y"])
+    model.neighbours_ = None
+    if "neighbours.x" in tensors:
+        x, y, near, loc, scale = (
+            tensors[f"neighbours.{name}"] for name in ("x", "y", "near", "loc", "scale")
+        )
+        model.neighbours_ = Neighbours(x, y, float(near), loc, scale)
     with torch.random.fork_rng(devices=[]):  # the first weights are random, and replaced
         network = model._as_one(model._build(range(model._n_members())))
     network.load_by_name(

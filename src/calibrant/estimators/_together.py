@@ -23,10 +23,10 @@ class Lot(NamedTuple):
     seed: int
     learn: Callable[[], None]  # what the trained model learns from rows held out
 
-    def of_first(self) -> Lot:
-        """What its first network sees, and nothing to learn later."""
+    def of_first(self, members: int) -> Lot:
+        """What its first network sees for so many of them, and nothing to learn later."""
         train, validation = (
-            side.of_first() if isinstance(side, MemberRows) else side
+            side.of_first(members) if isinstance(side, MemberRows) else side
             for side in (self.train, self.validation)
         )
         return Lot(self.rows, train, validation, self.seed, lambda: None)

@@ -31,16 +31,18 @@ LEAST_ROWS = 10
 class Sample(NamedTuple):
     """Inputs (n, d), targets (n,) and weights (n,) in float64, as the user's units have them.
 
-    Inputs that are sequences are `Windows`, (n, steps, d).
+    Inputs that are sequences are `Windows`, (n, steps, d). Rows of one group belong together.
     """
 
     x: Array | Windows
     y: Array
     weight: Array
+    groups: NDArray[Any] | None = None
 
     def take(self, index: NDArray[Any]) -> Sample:
         """Return the rows of an index or a mask."""
-        return Sample(self.x[index], self.y[index], self.weight[index])
+        groups = None if self.groups is None else self.groups[index]
+        return Sample(self.x[index], self.y[index], self.weight[index], groups)
 
 
 def check_sample(

@@ -89,9 +89,9 @@ class DeepGPRegressor(NetworkRegressor):
     def _n_answers(self) -> int:
         return self.prediction_samples
 
-    def _scaled(self, samples: Sequence[Sample]) -> list[Rows]:
+    def _scaled(self, samples: Sequence[Sample], *, shuffled: bool = True) -> list[Rows]:
         self.n_inducing_ = float(min(self.inducing, len(np.unique(samples[0].x, axis=0))))
-        return super()._scaled(samples)
+        return super()._scaled(samples, shuffled=shuffled)
 
     def _build(self, seeds: Sequence[int]) -> list[DistributionNetwork]:
         process = _deep_gaussian_process()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -14,13 +14,15 @@ from torch import Tensor
 
 from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
-from calibrant.estimators._moments import equal_mixture
+from calibrant.estimators._moments import equal_mixture, weighted_mixture
+from calibrant.estimators._neighbours import MOST_ROWS, Neighbours
 from calibrant.estimators._objectives import pit_values
-from calibrant.estimators._pooling import as_of_all
+from calibrant.estimators._pooling import as_of_all, best_share
 from calibrant.estimators._quality import PRESETS, Quality
 from calibrant.estimators._splits import Fold, cross_folds
 from calibrant.estimators._together import Lot, train_networks
 from calibrant.estimators._validation import Sample
+from calibrant.estimators._windows import Windows
 from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
 from calibrant.kernels import (
     PUBLISHED_BANDWIDTHS,
@@ -35,12 +37,22 @@ from calibrant.losses import DistributionMatchingLoss, crps, kernel_score
 from calibrant.losses._condition import Match
 from calibrant.losses.matching import Expectation, Statistic
 from calibrant.metrics import pit
-from calibrant.networks import DistributionNetwork, MemberNetworks, close_gates
+from calibrant.networks import (
+    DistributionNetwork,
+    Head,
+    MemberNetworks,
+    close_gates,
+    hide_inputs,
+    to_numpy,
+)
 from calibrant.recalibration import fit_pit_map
 from calibrant.training import Rows, Stage
 
 _LEAST_ROWS = 50  # of a fold; with fewer a hold-out leaves more to train on
 _PILOT_EPOCHS = 40
+_NEIGHBOURS_FROM = 100  # rows; the nearest of fewer are not near
+_PIT_ROWS = 1 << 14
+_CRPS_ROWS = 5_000  # enough to tell which kind of network is better
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -97,6 +109,10 @@ class MMDRegressor(HeteroscedasticRegressor):
         Return to the epoch of stage 2 with the best held-out CRPS, its start included.
     matching_epochs, matching_batch_size, matching_lr, matching_patience
         Budget of stage 2, as `epochs`, `batch_size`, `lr` and `patience` are of stage 1.
+    neighbours : bool or None
+        Train a second network for every one, which also sees the targets of the nearest training
+        rows; held-out rows decide how much each kind counts. For tables of at most 200,000 rows,
+        not with a `cv` of your own. The model then keeps the training rows.
     average : float or None
         Epochs over which the weights of stage 2 are averaged; 0 takes them as they are.
     decay : float or None
@@ -138,10 +154,15 @@ class MMDRegressor(HeteroscedasticRegressor):
     matching_batch_size: int | Literal["auto"] = "auto"
     matching_lr: float | None = None
     matching_patience: int | None = None
+    neighbours: bool | None = None
     average: float | None = None
     decay: float | None = None
     recalibrate: bool = True
 
+    if TYPE_CHECKING:
+        shares_: NDArray[np.float64]
+
+    _numbers: ClassVar[tuple[str, ...]] = ("shares_",)
     # Whether the networks see their inputs through embeddings; found out where it is "auto".
     _sees_waves = True
 
@@ -186,6 +207,7 @@ class MMDRegressor(HeteroscedasticRegressor):
             "matching_batch_size": 1024,
             "matching_lr": 1e-4,
             "matching_patience": 200,
+            "neighbours": False,
             "average": 0.0,
             "decay": 0.0,
             "recalibrate": False,
@@ -279,6 +301,37 @@ class MMDRegressor(HeteroscedasticRegressor):
         value = super()._setting(name)
         return PRESETS[self.quality].get(name) if value is None else value
 
+    def _scaled(self, samples: Sequence[Sample], *, shuffled: bool = True) -> list[Rows]:
+        lots = super()._scaled(samples, shuffled=shuffled)
+        self.shares_ = np.ones(1)
+        train = samples[0]
+        if (
+            not (self._setting("neighbours") and shuffled)
+            or isinstance(train.x, Windows)
+            or not _NEIGHBOURS_FROM <= len(train.y) <= MOST_ROWS
+        ):
+            return lots
+        inputs, target = self.input_scaler_, self.target_scaler_
+        known, own = Neighbours.fit(
+            inputs.transform(train.x), target.transform(train.y), train.groups
+        )
+        self.neighbours_, self.shares_ = known, np.array([0.5, 0.5])
+        others = [known.of(inputs.transform(np.asarray(sample.x))) for sample in samples[1:]]
+        return [
+            rows._replace(inputs=torch.cat([rows.x, torch.as_tensor(more).to(rows.x)], dim=1))
+            for rows, more in zip(lots, [own, *others], strict=True)
+        ]
+
+    def _inputs_of(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        scaled = super()._inputs_of(x)
+        if self.neighbours_ is None:
+            return scaled
+        return np.column_stack([scaled, self.neighbours_.of(scaled)])
+
+    def _n_inputs(self) -> int:
+        more = 0 if self.neighbours_ is None else Neighbours.n_features
+        return super()._n_inputs() + more
+
     def _look_ahead(self, models: Sequence[Self], lots: Sequence[Lot]) -> None:
         """Let one network each with and without embeddings, trained for a while, decide."""
         for model in models:
@@ -286,7 +339,8 @@ class MMDRegressor(HeteroscedasticRegressor):
         if self._setting("periodic") != "auto" or self.network != "mlp":
             return
         pilots = [_pilot(model, sees) for model in models for sees in (False, True)]
-        train_networks(pilots, [lot.of_first() for lot in lots for _ in (False, True)])
+        few = pilots[0]._n_members()
+        train_networks(pilots, [lot.of_first(few) for lot in lots for _ in (False, True)])
         best = [min(r["validation_score"] for r in pilot.history_) for pilot in pilots]
         for model, without, through in zip(models, best[::2], best[1::2], strict=True):
             model._sees_waves = through < without
@@ -296,18 +350,38 @@ class MMDRegressor(HeteroscedasticRegressor):
         if not self._sees_waves:
             for network in networks:
                 close_gates(network)
+        if self._kinds() == 2:
+            for network in networks[len(networks) // 2 :]:
+                hide_inputs(network, slice(-Neighbours.n_features, None))
         return networks
 
     def _n_members(self) -> int:
         members: int = self._setting("members") * max(1, self._setting("cross_fit"))
-        return members
+        return members * self._kinds()
+
+    def _kinds(self) -> int:
+        """Networks that see neighbours and networks that do not, or one kind alone."""
+        return 1 if getattr(self, "neighbours_", None) is None else 2
 
     def _answer(self, outputs: Tensor) -> Distribution:
         if self.mc_passes or len(outputs) == 1:
             return super()._answer(outputs)
-        return equal_mixture(self._make_head(), outputs)
+        weights = np.repeat(self.shares_, len(outputs) // len(self.shares_))
+        used = weights > 0
+        weights = weights[used] / weights.sum()
+        return weighted_mixture(self._make_head(), outputs[torch.as_tensor(used)], weights)
 
+    @torch.no_grad()
     def _learn(self, train: Sample, held_out: Sample) -> None:
+        if self._kinds() == 2:
+            network, head = self._for_prediction(), self._make_head()
+            chunks = self._chunks(held_out.x, next(network.parameters()))
+            outputs = torch.cat([network.outputs(x) for _, x in chunks], dim=1).cpu()
+            y = self.target_scaler_.transform(held_out.y)
+            crps = _pool_crps(head, outputs, y, held_out.weight)
+            members = self._n_members() // 2
+            share = best_share(crps, members, members)
+            self.shares_ = np.array([share, 1.0 - share])
         if self.recalibrate:
             self._learn_map(held_out)
 
@@ -323,17 +397,29 @@ class MMDRegressor(HeteroscedasticRegressor):
             for fold in cross_folds(sample.weight, count, groups, seed + repeat)
         ]
 
-    def _learn_from_folds(self, sample: Sample, folds: list[Fold]) -> None:
-        """Learn the map from networks that never saw the rows they are judged on."""
-        if not self.recalibrate:
-            return
-        repeats = self._setting("members")
-        values = np.full((len(sample.y), repeats), np.nan)
-        for i, (_, held_out) in enumerate(folds):
-            dist = self._raw_distribution(sample.x[held_out], slice(i, i + 1))
-            values[held_out, i * repeats // len(folds)] = pit(dist, sample.y[held_out])
-        rows = sample.weight > 0
-        self.monotone_ = fit_pit_map(as_of_all(values[rows], len(folds)), sample.weight[rows])
+    @torch.no_grad()
+    def _learn_from_folds(self, sample: Sample, rows: Rows, folds: list[Fold]) -> None:
+        """Learn shares and map from networks that never saw the rows they are judged on."""
+        kinds, repeats = self._kinds(), self._setting("members")
+        head, y = self._make_head(), to_numpy(rows.y)
+        outputs = torch.zeros(kinds * repeats, len(y), head.n_outputs, dtype=torch.float64)
+        for i, (_, held_out) in enumerate(folds * kinds):
+            # As they were trained on: not with themselves among their neighbours.
+            inputs = rows.take(torch.as_tensor(held_out, device=rows.y.device)).x
+            network = self._for_prediction(slice(i, i + 1))
+            chunks = inputs.to(next(network.parameters())).split(_PIT_ROWS)
+            said = torch.cat([network.outputs(chunk)[0] for chunk in chunks])
+            outputs[i * repeats // len(folds), torch.as_tensor(held_out)] = said.cpu().double()
+        kept = sample.weight > 0
+        outputs, y, weight = outputs[:, torch.as_tensor(kept)], y[kept], sample.weight[kept]
+        each = len(folds)
+        if kinds == 2:
+            share = best_share(_pool_crps(head, outputs, y, weight), repeats, each)
+            self.shares_ = np.array([share, 1.0 - share])
+        if self.recalibrate:
+            values = np.stack([pit(head.distribution(said), y) for said in outputs], axis=1)
+            values = values.reshape(len(y), kinds, repeats)
+            self.monotone_ = fit_pit_map(as_of_all(values, self.shares_, each), weight)
 
     def _check_parameters(self) -> None:
         if self.quality not in PRESETS:
@@ -374,6 +460,19 @@ def _pilot(model: MMDRegressor, sees_waves: bool) -> MMDRegressor:
     pilot.matching_epochs = min(_PILOT_EPOCHS, model._setting("matching_epochs"))
     pilot.decay, pilot.recalibrate, pilot._sees_waves = 0.0, False, sees_waves
     return pilot
+
+
+def _pool_crps(
+    head: Head, outputs: Tensor, y: NDArray[np.float64], weight: NDArray[np.float64]
+) -> Callable[[tuple[int, ...]], float]:
+    """Mean CRPS of equal pools of networks, by their positions in outputs (M, n, n_outputs)."""
+    some = slice(None, None, max(1, len(y) // _CRPS_ROWS))
+
+    def crps(positions: tuple[int, ...]) -> float:
+        dist = equal_mixture(head, outputs[list(positions), some])
+        return float(np.average(dist.crps(y[some]), weights=weight[some]))
+
+    return crps
 
 
 def _mean_crps(network: MemberNetworks, rows: Rows) -> Tensor:

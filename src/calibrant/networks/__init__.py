@@ -3,9 +3,11 @@
 from calibrant.networks.distribution_network import (
     DistributionNetwork,
     build_network,
+    close_gates,
+    hide_inputs,
     own_dropout,
 )
-from calibrant.networks.embeddings import PeriodicEmbedding, close_gates
+from calibrant.networks.embeddings import InputGate, PeriodicEmbedding
 from calibrant.networks.heads import GaussianHead, Head, MixtureHead, PointHead, to_numpy
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
@@ -17,6 +19,7 @@ __all__ = [
     "DistributionNetwork",
     "GaussianHead",
     "Head",
+    "InputGate",
     "LogisticLines",
     "MemberNetworks",
     "MixtureHead",
@@ -26,6 +29,7 @@ __all__ = [
     "Recurrent",
     "build_network",
     "close_gates",
+    "hide_inputs",
     "own_dropout",
     "to_numpy",
 ]

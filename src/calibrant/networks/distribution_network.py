@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from calibrant.errors import ParameterError
-from calibrant.networks.embeddings import PeriodicEmbedding
+from calibrant.networks.embeddings import InputGate, PeriodicEmbedding
 from calibrant.networks.heads import Head
 from calibrant.networks.mlp import MLP
 from calibrant.networks.recurrent import Cell, Recurrent
@@ -49,6 +51,7 @@ def build_network(
     dropout: float = 0.0,
     steps: int | None = None,
     periodic: float = 0.0,
+    gated: bool = False,
 ) -> DistributionNetwork:
     """Build the body that a user asked for and put a head on it.
 
@@ -66,6 +69,8 @@ def build_network(
         all steps of a sequence at once.
     periodic : float
         Above 0 the "mlp" sees its inputs through a `PeriodicEmbedding` of this scale.
+    gated : bool
+        Whether inputs can be hidden from the "mlp" by `hide_inputs`.
     """
     if isinstance(network, nn.Module):
         body = copy.deepcopy(network).float()
@@ -80,7 +85,7 @@ def build_network(
         raise ParameterError(f"hidden must list the widths of at least one layer, got {hidden!r}.")
     if network == "mlp":
         return DistributionNetwork(
-            _mlp(n_features * (steps or 1), widths, dropout, periodic), widths[-1], head
+            _mlp(n_features * (steps or 1), widths, dropout, periodic, gated), widths[-1], head
         )
     if steps is None:
         raise ParameterError(
@@ -91,11 +96,38 @@ def build_network(
     return DistributionNetwork(recurrent, widths[-1], head)
 
 
-def _mlp(n_features: int, widths: Sequence[int], dropout: float, periodic: float) -> nn.Module:
-    if periodic == 0:
-        return MLP(n_features, widths, dropout)
-    embedding = PeriodicEmbedding(n_features, periodic)
-    return nn.Sequential(nn.Flatten(), embedding, MLP(embedding.n_outputs, widths, dropout))
+def _mlp(
+    n_features: int, widths: Sequence[int], dropout: float, periodic: float, gated: bool
+) -> nn.Module:
+    layers: list[nn.Module] = [InputGate(n_features)] if gated else []
+    if periodic > 0:
+        layers.append(PeriodicEmbedding(n_features, periodic))
+        n_features *= PeriodicEmbedding.expansion
+    mlp = MLP(n_features, widths, dropout)
+    return nn.Sequential(nn.Flatten(), *layers, mlp) if layers else mlp
+
+
+def hide_inputs(network: DistributionNetwork, columns: slice) -> None:
+    """Hide some inputs from a gated network."""
+    for module in network.modules():
+        if isinstance(module, InputGate):
+            module.shown[columns] = 0.0
+
+
+def close_gates(network: DistributionNetwork) -> None:
+    """Let a fresh network see its inputs as they are, without the embedding it may have.
+
+    Its first layer then starts like one of as many inputs as are left.
+    """
+    if not isinstance(network.body, nn.Sequential):
+        return
+    for embedding, mlp in pairwise(network.body):
+        if isinstance(embedding, PeriodicEmbedding) and isinstance(mlp, MLP):
+            embedding.gate.zero_()
+            first = cast(nn.Linear, mlp[0])
+            larger = math.sqrt(embedding.expansion)
+            for weight in first.parameters():
+                weight.detach().mul_(larger)
 
 
 _HIDDEN = {"mlp": (256, 256), "lstm": (128, 64), "gru": (128, 64)}  # those of the paper

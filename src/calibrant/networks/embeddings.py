@@ -1,4 +1,4 @@
-"""Learned embeddings of numbers."""
+"""What a network sees of its inputs: learned embeddings of numbers, or a part of them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,6 @@ from torch import Tensor, nn
 
 _FREQUENCIES = 32
 _WIDTH = 16
-
-
-def close_gates(network: nn.Module) -> None:
-    """Let a network see its inputs as they are, without the embeddings it may have."""
-    for module in network.modules():
-        if isinstance(module, PeriodicEmbedding):
-            module.gate.zero_()
 
 
 class PeriodicEmbedding(nn.Module):
@@ -42,17 +35,45 @@ class PeriodicEmbedding(nn.Module):
             torch.empty(n_features, 2 * _FREQUENCIES, _WIDTH).uniform_(-bound, bound)
         )
         self.bias = nn.Parameter(torch.empty(n_features, _WIDTH).uniform_(-bound, bound))
-        self.n_outputs = n_features * (1 + _WIDTH)
         # 1, or 0 for a network that is to see the numbers alone: among members both kinds then
         # have one shape.
         self.register_buffer("gate", torch.ones(()))
 
     gate: Tensor
+    expansion = 1 + _WIDTH  # numbers out for each number in
 
     def forward(self, x: Tensor) -> Tensor:
         """Embedded rows (n, d + 16 d) of rows (n, d)."""
-        angle = 2.0 * math.pi * self.frequencies * x[:, :, None]  # (n, d, 32)
-        waves = torch.cat([torch.sin(angle), torch.cos(angle)], dim=-1)
-        # (d, n, 64) @ (d, 64, 16): one product for each input, all at once
-        mixed = torch.baddbmm(self.bias[:, None], waves.transpose(0, 1), self.weight)
-        return torch.cat([x, self.gate * mixed.relu().transpose(0, 1).flatten(1)], dim=1)
+        parts = (self.frequencies, self.weight, self.bias, self.gate)
+        return embed(x[None], *(part[None] for part in parts))[0]
+
+
+def embed(x: Tensor, frequencies: Tensor, weight: Tensor, bias: Tensor, gate: Tensor) -> Tensor:
+    """Embedded rows (M, n, d + 16 d) of M members with rows (M, n, d) and weights of their own."""
+    angle = 2.0 * math.pi * frequencies[:, None] * x[..., None]  # (M, n, d, 32)
+    waves = torch.cat([torch.sin(angle), torch.cos(angle)], dim=-1)
+    # (M d, n, 64) @ (M d, 64, 16): one product for each input of each member, all at once
+    columns = waves.transpose(1, 2).flatten(0, 1)
+    mixed = torch.baddbmm(bias.flatten(0, 1)[:, None], columns, weight.flatten(0, 1)).relu()
+    mixed = mixed.unflatten(0, frequencies.shape[:2]).transpose(1, 2).flatten(2)
+    return torch.cat([x, gate.view(-1, 1, 1) * mixed], dim=-1)
+
+
+class InputGate(nn.Module):
+    """Inputs times 1 or 0: members that see different inputs have one shape.
+
+    Parameters
+    ----------
+    n_features : int
+        The d.
+    """
+
+    shown: Tensor
+
+    def __init__(self, n_features: int) -> None:
+        super().__init__()
+        self.register_buffer("shown", torch.ones(n_features))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Rows (n, d) with 0 in the place of what is not shown."""
+        return x * self.shown

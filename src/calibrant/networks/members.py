@@ -13,8 +13,11 @@ from torch.func import functional_call, stack_module_state, vmap
 from calibrant.errors import ParameterError
 from calibrant.networks.distribution_network import DistributionNetwork
 from calibrant.networks.dropout import monte_carlo_passes
+from calibrant.networks.embeddings import InputGate, PeriodicEmbedding, embed
 from calibrant.networks.mlp import MLP
 from calibrant.networks.recurrent import Recurrent
+
+_BATCHED = (nn.Flatten, InputGate, PeriodicEmbedding, MLP)  # layers that `_by_layers` knows
 
 
 class MemberNetworks(nn.Module):
@@ -63,7 +66,10 @@ class MemberNetworks(nn.Module):
             alone: Tensor = self.single(rows)
             return alone[None]
         pattern = self._pattern[0].train(self.training)
-        if type(pattern.body) is MLP:
+        if type(pattern.body) is MLP or (
+            isinstance(pattern.body, nn.Sequential)
+            and all(isinstance(layer, _BATCHED) for layer in pattern.body)
+        ):
             return self._by_layers(pattern, rows)
 
         def one(weights: dict[str, Tensor], buffers: dict[str, Tensor], rows: Tensor) -> Tensor:
@@ -85,7 +91,7 @@ class MemberNetworks(nn.Module):
 
     def _by_layers(self, pattern: DistributionNetwork, rows: Tensor) -> Tensor:
         """Outputs of perceptrons: as vmap gives them, without what it costs around a product."""
-        weights = self._weights()
+        weights = self._weights() | self._stacked_buffers()
         shared = rows.ndim == self._rows_ndim
         x = (rows.expand(self.size, *rows.shape) if shared else rows).flatten(2)
         for name, layer in pattern.named_modules():
@@ -94,6 +100,11 @@ class MemberNetworks(nn.Module):
                 x = torch.baddbmm(bias[:, None], x, weight.mT)
             elif isinstance(layer, nn.ReLU | nn.Dropout):
                 x = layer(x)
+            elif isinstance(layer, InputGate):
+                x = x * weights[f"{name}.shown"][:, None]
+            elif isinstance(layer, PeriodicEmbedding):
+                names = ("frequencies", "weight", "bias", "gate")
+                x = embed(x, *(weights[f"{name}.{part}"] for part in names))
         return x
 
     def part(self, members: slice) -> MemberNetworks:

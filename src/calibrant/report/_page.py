@@ -21,7 +21,7 @@ from calibrant.report._forecasts import Judged
 from calibrant.report._moving_charts import interval_chart, width_chart
 from calibrant.report._plotly import plotly_script
 from calibrant.report._slices import Slicing, cut, table_columns, worst
-from calibrant.report._words import Units, level_text, percent
+from calibrant.report._words import Units, level_text, percent, unbroken
 
 _SLICE_CHARTS = 8
 _SCORES = {
@@ -83,7 +83,7 @@ def render(
                 {
                     "name": each.name,
                     "sentence": _covered(each.scores.coverage, level, n),
-                    "verdict": each.scores.verdict,
+                    "verdict": unbroken(each.scores.verdict),
                     "calibrated": not each.scores.test.reject,
                     "settings": each.settings,
                     "worst": worst(cuts[i]).sentence,
@@ -94,7 +94,7 @@ def render(
             now=levels[start - 1],
             scores=_scores(forecasts),
             pairs=[
-                asdict(pair) | {"sentence": pair.sentence, "p": p_text(pair.p_value)}
+                asdict(pair) | {"sentence": pair.sentence, "p": unbroken(p_text(pair.p_value))}
                 for pair in compare_scores({each.name: each.crps for each in forecasts})
             ],
             sections={name: [asdict(chart) for chart in part] for name, part in sections.items()},

@@ -48,3 +48,10 @@ def level_text(level: float) -> str:
 def tail_text(probability: float) -> str:
     """Write a small probability."""
     return f"{probability:.2g}" if probability >= 1e-12 else "below 1e-12"
+
+
+def unbroken(text: str) -> str:
+    """Text in which "p < 0.01" or "n = 100" stays on one line."""
+    for sign in "<=":
+        text = text.replace(f" {sign} ", f"\N{NO-BREAK SPACE}{sign}\N{NO-BREAK SPACE}")
+    return text

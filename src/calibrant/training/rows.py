@@ -124,9 +124,10 @@ class MemberRows(NamedTuple):
         weight = pad_sequence(list(weights), batch_first=True)
         return cls(rows, index, weight / weight.mean(dim=1, keepdim=True))
 
-    def of_first(self) -> MemberRows:
-        """Rows of the first member."""
-        return self._replace(positions=self.positions[:1], weight=self.weight[:1])
+    def of_first(self, members: int) -> MemberRows:
+        """Rows of the first member for so many members."""
+        positions, weight = (part[:1].expand(members, -1) for part in self[1:])
+        return self._replace(positions=positions, weight=weight)
 
     @property
     def n_rows(self) -> int:

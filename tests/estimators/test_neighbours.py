@@ -1,0 +1,103 @@
+"""Targets of the nearest training rows as inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibrant import MMDRegressor
+from calibrant.estimators import Windows
+from calibrant.estimators._neighbours import Neighbours
+
+SETTINGS: dict[str, Any] = {
+    "quality": "best", "periodic": 0.0, "members": 1, "epochs": 2, "matching_epochs": 20,
+    "hidden": (16,), "batch_size": 64, "device": "cpu", "random_state": 0, "neighbours": True,
+    "matching_lr": 1e-2,
+}  # fmt: skip
+
+
+def plain(known: Neighbours, numbers: np.ndarray) -> np.ndarray:
+    return numbers * known.scale + known.loc
+
+
+def test_numbers_of_new_rows() -> None:
+    x = np.arange(40.0)[:, None]
+    y = np.arange(40.0) ** 2
+    known, _ = Neighbours.fit(x, y)
+    (row,) = plain(known, known.of(np.array([[0.0]])))
+    near = np.arange(16.0)
+    weight = 1 / (near + known.near)
+    expected = [
+        0.0, (weight * near**2).sum() / weight.sum(), np.mean(near[:4] ** 2), np.mean(near**2),
+        np.std(near**2), np.log(known.near), np.log(15.0 + known.near),
+    ]  # fmt: skip
+    np.testing.assert_allclose(row, expected, atol=1e-12)
+
+
+def test_no_training_row_is_its_own_neighbour() -> None:
+    """Its target does not show in its own numbers, whatever it is; equal rows inform each other."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 4, (60, 2)).astype(float)  # nearly every row has equals
+    y = rng.normal(size=60)
+    known, before = Neighbours.fit(x, y)
+    for row in range(0, 60, 7):
+        moved = y.copy()
+        moved[row] += 100.0
+        again, after = Neighbours.fit(x, moved)
+        np.testing.assert_allclose(plain(again, after)[row], plain(known, before)[row])
+
+
+def test_groups_do_not_inform_each_other() -> None:
+    rng = np.random.default_rng(0)
+    x = np.repeat(rng.normal(size=(30, 2)), 2, axis=0)
+    groups = np.repeat(np.arange(30), 2)
+    y = rng.normal(size=60)
+    known, before = Neighbours.fit(x, y, groups)
+    moved = y + 100.0 * (groups == 3)
+    again, after = Neighbours.fit(x, moved, groups)
+    np.testing.assert_allclose(plain(again, after)[groups == 3], plain(known, before)[groups == 3])
+    assert (plain(known, before)[:, 5] > np.log(2 * known.near)).all()  # never at distance 0
+
+
+def repeated(n: int = 600, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Noise that only a row met before explains: 200 places, each with a value of its own."""
+    rng = np.random.default_rng(seed)
+    places, values = np.random.default_rng(9).normal(size=(200, 2)), rng.normal(size=200)
+    chosen = rng.integers(0, 200, n)
+    values = np.random.default_rng(8).normal(size=200)
+    return places[chosen], values[chosen] + 0.05 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("cross_fit", [0, 2])
+def test_rows_met_before_are_known_again_and_calibration_holds(cross_fit: int) -> None:
+    X, y = repeated()
+    X_new, y_new = repeated(seed=1)
+    model = MMDRegressor(**SETTINGS | {"cross_fit": cross_fit}).fit(X, y)
+    without = MMDRegressor(**SETTINGS | {"cross_fit": cross_fit, "neighbours": False}).fit(X, y)
+    assert model.predict_dist(X_new).crps(y_new).mean() < 0.6 * (
+        without.predict_dist(X_new).crps(y_new).mean()
+    )
+    inside = model.predict_interval(X_new, coverage=0.8)
+    covered = np.mean((inside[:, 0] <= y_new) & (y_new <= inside[:, 1]))
+    assert 0.7 < covered < 0.9
+
+
+def test_a_loaded_model_knows_its_neighbours(tmp_path) -> None:
+    X, y = repeated(200)
+    model = MMDRegressor(**SETTINGS | {"cross_fit": 0, "matching_epochs": 1}).fit(X, y)
+    model.save(tmp_path / "model")
+    again = MMDRegressor.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_not_in_time_nor_among_few_rows() -> None:
+    X, y = repeated(200)
+    few = {"cross_fit": 0, "matching_epochs": 1}
+    in_time = MMDRegressor(**SETTINGS | few)
+    in_time.fit(X, y, cv=[(np.arange(150), np.arange(150, 200))])
+    assert in_time.neighbours_ is None
+    assert MMDRegressor(**SETTINGS | few).fit(X[:80], y[:80]).neighbours_ is None
+    windows = Windows(np.column_stack([X, y]), np.arange(4, 199), 5)
+    assert MMDRegressor(**SETTINGS | few).fit(windows, y[5:]).neighbours_ is None
