@@ -112,11 +112,13 @@ def test_an_ablation_changes_what_it_says() -> None:
         "mmd-best": set(),
         "best-gaussian-head": {"head"},
         "best-no-periodic": {"periodic"},
+        "best-periodic": {"periodic"},
         "best-no-kernel-score": {"epochs", "matching_epochs", "matching_lr"},
         "best-matching": {"match"},
         "best-no-averaging": {"average"},
+        "best-no-decay": {"decay"},
         "best-one-member": {"members"},
-        "best-cross-fit": {"members", "cross_fit"},
+        "best-hold-out": {"members", "cross_fit"},
         "best-no-map": {"recalibrate"},
     }
 

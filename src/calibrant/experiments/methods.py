@@ -192,7 +192,7 @@ STAGE_1 = {
         "the networks of mmd-best, by likelihood",
         "MMDRegressor",
         "ours",
-        always={"quality": "best", "epochs": 210} | _NO_STAGE_2,
+        always={"quality": "best", "epochs": 410} | _NO_STAGE_2,
     ),
 }
 
@@ -206,11 +206,13 @@ ABLATION = {
     "mmd-best": METHODS["mmd-best"],
     "best-gaussian-head": _best_but("one Gaussian in place of the mixture", head="gaussian"),
     "best-no-periodic": _best_but("no periodic embedding", periodic=0.0),
+    "best-periodic": _best_but("periodic embedding without a pilot", periodic=0.1),
     "best-no-kernel-score": replace(STAGE_1["mmd-best-stage1"], title="likelihood alone"),
     "best-matching": _best_but("matching given the input as well", match="joint"),
     "best-no-averaging": _best_but("weights as they are, not averaged", average=0.0),
-    "best-one-member": _best_but("one network", members=1),
-    "best-cross-fit": _best_but("cross-fitted on five folds", members=1, cross_fit=5),
+    "best-no-decay": _best_but("a learning rate that stays", decay=0.0),
+    "best-one-member": _best_but("one network a fold", members=1),
+    "best-hold-out": _best_but("eight networks, the same fifth held out", members=8, cross_fit=0),
     "best-no-map": _best_but("no final map", recalibrate=False),
 }
 
