@@ -30,7 +30,7 @@ from calibrant.networks import GaussianHead, MemberNetworks, MixtureHead, build_
 from calibrant.training import Rows, SeriesWindows, Silent, Stage, run_stage
 
 FEATURES, HIDDEN, BATCH = 8, (256, 256), 256
-EPOCHS = 2  # of one turn; the first turn warms up and does not count
+EPOCHS = 6  # of one turn, whose start is spread over them; the first turn warms up
 
 
 class Cost(NamedTuple):

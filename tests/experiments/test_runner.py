@@ -77,7 +77,7 @@ def test_settings_are_those_that_none_stands_for() -> None:
     assert (default["members"], default["cross_fit"]) == (1, 0)
     fast = settings_of(build("mmd-fast", "honest", series=False))
     assert fast["matching_epochs"] < default["matching_epochs"]
-    assert (best["members"], best["cross_fit"], best["quality"]) == (4, 0, "best")
+    assert (best["members"], best["cross_fit"], best["quality"]) == (2, 4, "best")
     series = settings_of(build("mmd", "honest", series=True))
     assert (default["dropout"], series["dropout"]) == (0.0, 0.1)
 

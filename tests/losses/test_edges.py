@@ -160,14 +160,14 @@ def test_threads_keep_no_graph(monkeypatch) -> None:
 
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     made: list[bool] = []
-    by_chunks = _spectral._by_chunks
+    by_chunks = _spectral.by_chunks
 
     def watched(*arguments):
         parts = by_chunks(*arguments)
         made.extend(part.requires_grad for part in parts)
         return parts
 
-    monkeypatch.setattr(_spectral, "_by_chunks", watched)
+    monkeypatch.setattr(_spectral, "by_chunks", watched)
     evaluate("linear", *rows(5000))
     assert made
     assert not any(made)

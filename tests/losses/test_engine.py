@@ -109,8 +109,9 @@ def test_float32_input_keeps_five_digits(dtype: torch.dtype) -> None:
 
 def test_very_many_rows_in_float32_waves(monkeypatch) -> None:
     """Above a size waves are computed in float32; the sums, and five digits, stay."""
-    from calibrant.losses import _spectral
+    from calibrant.losses import _linear, _spectral
 
+    monkeypatch.setattr(_linear, "_MANY", 1 << 30)  # no moments
     loss = DistributionMatchingLoss(bandwidths=PUBLISHED_BANDWIDTHS, method="linear")
     exact = value_and_gradients(loss, 20_000)
     monkeypatch.setattr(_spectral, "_MANY", 1000)
@@ -118,6 +119,47 @@ def test_very_many_rows_in_float32_waves(monkeypatch) -> None:
     assert float((value / exact[0] - 1).abs()) < 1e-5
     for ours, theirs in zip(gradients, exact[1], strict=True):
         assert (ours - theirs).norm() <= 1e-5 * theirs.norm()
+
+
+@pytest.fixture
+def moments_of_few_rows(monkeypatch):
+    """Moments for any number of rows, in several chunks."""
+    from calibrant.losses import _linear, _moments, _spectral
+
+    monkeypatch.setattr(_linear, "_MANY", 1)
+    monkeypatch.setattr(_moments, "_ELEMENTS", 1 << 10)
+    # What moments stand for must not be computed otherwise.
+    monkeypatch.setattr(_spectral._Spectral, "apply", lambda *_: pytest.fail("waves were taken"))
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("bandwidths", [PUBLISHED_BANDWIDTHS, (0.07, 3.0)])
+@pytest.mark.parametrize("case", [{}, {"components": 2, "members": 3}])
+def test_moments(moments_of_few_rows, n: int, bandwidths, case: dict) -> None:
+    for statistic in ("u", "v"):
+        compare(
+            "linear", n, bandwidths=bandwidths, statistic=statistic, case=case, value_error=1e-9
+        )
+
+
+def test_moments_of_equal_rows(moments_of_few_rows) -> None:
+    """No range and no variance to divide by: the loss is 0, and so is its slope."""
+    mean = torch.full((5,), 0.3, dtype=torch.float64).requires_grad_()
+    dist = Normal(mean, torch.zeros(5), validate_args=False)
+    value = DistributionMatchingLoss(method="linear")(dist, mean.detach())
+    value.backward()
+    assert abs(float(value.detach())) < 1e-20
+    assert mean.grad.abs().max() < 1e-12
+
+
+def test_a_member_without_a_number_keeps_to_itself(moments_of_few_rows) -> None:
+    means, spreads, _, y, _, _ = batch(50, members=2)
+    loss = DistributionMatchingLoss(method="linear")
+    alone = loss(Normal(means[1, :, 0], spreads[1, :, 0]), y[1])
+    means[0, 3] = torch.nan
+    together = loss(Normal(means[..., 0], spreads[..., 0], validate_args=False), y)
+    assert together[0].isnan()
+    torch.testing.assert_close(together[1], alone, rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize("match", ["marginal", "joint", "distribution"])
@@ -208,6 +250,24 @@ def test_energy_distance_of_draws_is_sorted(statistic: str) -> None:
     torch.testing.assert_close(results[0], results[1])
 
 
+@pytest.mark.parametrize("n", [*SIZES, 400])
+@pytest.mark.parametrize("case", [{}, {"components": 2, "members": 3}])
+def test_energy_distance_of_normals(n: int, case: dict) -> None:
+    for statistic in ("u", "v"):
+        options = {"kernel": EnergyKernel(), "statistic": statistic}
+        compare("linear", n, value_error=1e-9, case=case, **options)
+
+
+def test_energy_distance_of_normals_takes_waves_where_they_are_fewer(monkeypatch) -> None:
+    from calibrant.losses import _energy
+
+    monkeypatch.setattr(_energy, "fused_v", lambda *_, **__: torch.full((1,), -1.0))
+    means, _, _, y, _, _ = batch(400)
+    loss = DistributionMatchingLoss(kernel=EnergyKernel(), method="linear")
+    assert loss(Normal(means[:, 0], 0.1), y) > 0
+    assert loss(Normal(means[:, 0], 1e-5), y) == -1.0
+
+
 def test_energy_distance_against_scipy() -> None:
     from scipy.stats import energy_distance
 
@@ -262,15 +322,22 @@ def test_auto_takes_the_fastest_exact_method() -> None:
 
     assert chosen() == "linear"
     assert chosen(match="joint") == "fused"
-    assert chosen(kernel=EnergyKernel()) == "fused"
+    assert chosen(kernel=EnergyKernel()) == "linear"
+    assert chosen(kernel=EnergyKernel(), y=torch.zeros(3, device="meta")) == "fused"
     assert chosen(kernel=EnergyKernel(), expectation="sampled") == "linear"
     assert chosen(y=torch.zeros(3, requires_grad=True)) == "pairwise"
     assert chosen(match="joint", method="pairwise") == "pairwise"
 
 
-@pytest.mark.parametrize("options", [{}, {"match": "joint"}])
+class OtherKernel:
+    """A kernel of which nothing is known."""
+
+
+@pytest.mark.parametrize(
+    "options", [{"kernel": OtherKernel()}, {"kernel": EnergyKernel(), "match": "joint"}]
+)
 def test_linear_says_what_it_cannot_do(options: dict) -> None:
-    loss = DistributionMatchingLoss(kernel=EnergyKernel(), method="linear", **options)
+    loss = DistributionMatchingLoss(method="linear", **options)
     with pytest.raises(ParameterError, match='use method="fused"'):
         loss(Normal(torch.zeros(3), torch.ones(3)), torch.zeros(3), torch.zeros(3, 1))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 import torch
 from torch.distributions import Normal
 
@@ -25,3 +26,20 @@ def test_beta_weights_rows_by_a_constant_power_of_the_variance() -> None:
     torch.testing.assert_close(mu.grad, torch.full((4,), -1.0, dtype=torch.float64))
     # and the variance still has its zero at the squared residual: sign unchanged by the weight
     assert (torch.sign(sigma.grad) == torch.sign(sigma.detach() ** 2 - 1)).all()
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.5, 1.0])
+def test_value_and_gradient_are_those_of_the_density(beta: float) -> None:
+    torch.manual_seed(0)
+    mu, y = torch.randn(2, 3, 7, dtype=torch.float64)
+    sigma = 0.1 + torch.rand(3, 7, dtype=torch.float64)
+    leaves = [part.clone().requires_grad_() for part in (mu, sigma)]
+    plain = [part.clone().requires_grad_() for part in (mu, sigma)]
+    value = negative_log_likelihood(Normal(*leaves), y, beta=beta)
+    expected = -Normal(*plain).log_prob(y) * plain[1].detach() ** (2 * beta)
+    torch.testing.assert_close(value, expected)
+    slopes = torch.randn(3, 7, dtype=torch.float64)
+    value.backward(slopes)
+    expected.backward(slopes)
+    for own, other in zip(leaves, plain, strict=True):
+        torch.testing.assert_close(own.grad, other.grad)

@@ -132,6 +132,37 @@ def test_marginal_matching_is_the_exact_sum(waves_module, n, k, statistic, bandw
         assert (mine.double() - theirs).norm() <= 1e-5 * scale
 
 
+def test_wide_kernels_keep_their_digits(waves_module, monkeypatch) -> None:
+    """Waves that hardly differ from 1, with an exponential as inexact as that of a GPU."""
+    from triton.runtime.interpreter import InterpreterBuilder
+
+    from calibrant.losses import DistributionMatchingLoss
+
+    exact = InterpreterBuilder.create_exp2
+
+    def rough(self, argument):
+        result = exact(self, argument)
+        result.data = (result.data * (1.0 + 2.0**-23)).astype(result.data.dtype)
+        return result
+
+    monkeypatch.setattr(InterpreterBuilder, "create_exp2", rough)
+    monkeypatch.setattr(waves_module, "_NODES", 8)
+    rng = np.random.default_rng(0)
+    mean, scale = rng.random(2000), 0.05 + 0.1 * rng.random(2000)
+    y = mean + scale * rng.standard_normal(2000)  # predicted well: a small difference is left
+    loss = DistributionMatchingLoss(method="linear")
+    results = []
+    for dtype in (torch.float64, torch.float32):
+        parts = (torch.tensor(a, dtype=torch.float32, device=DEVICE) for a in (mean, scale, y))
+        loc, spread, target = (part.to(dtype) for part in parts)
+        loc.requires_grad_()
+        value = loss(torch.distributions.Normal(loc, spread), target)
+        value.backward()
+        results.append((value.detach(), loc.grad.double()))
+    for theirs, mine in zip(*results, strict=True):
+        assert (mine - theirs).norm() <= 4e-6 * theirs.norm()
+
+
 def test_marginal_matching_of_one_row(waves_module) -> None:
     value, *gradients = marginal(1, 1, torch.float32, "v", PUBLISHED_BANDWIDTHS)
     truth, *exact = marginal(1, 1, torch.float64, "v", PUBLISHED_BANDWIDTHS)

@@ -38,13 +38,19 @@ class Difference(NamedTuple):
         )
 
     @torch.no_grad()
+    def ends(self) -> tuple[Tensor, Tensor]:
+        """Lowest and highest position of every batch, (B,) each."""
+        low = torch.minimum(self.y.amin(dim=1), self.means.amin(dim=(1, 2)))
+        high = torch.maximum(self.y.amax(dim=1), self.means.amax(dim=(1, 2)))
+        return low, high
+
+    @torch.no_grad()
     def reach(self) -> tuple[float, float]:
         """Largest distance between two positions of a batch, and largest variance.
 
         Batches with an infinite number or none do not count: the others must not suffer.
         """
-        low = torch.minimum(self.y.amin(dim=1), self.means.amin(dim=(1, 2)))
-        high = torch.maximum(self.y.amax(dim=1), self.means.amax(dim=(1, 2)))
+        low, high = self.ends()
         both = torch.stack([high - low, self.variances.amax(dim=(1, 2))])
         finite = both.isfinite().all(dim=0)
         distance, variance = torch.where(finite, both, 0.0).amax(dim=1).tolist()

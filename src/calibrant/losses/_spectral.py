@@ -24,8 +24,8 @@ from calibrant.losses._difference import Difference
 
 Array = NDArray[np.float64]
 
-_ERROR = 2e-13  # of a kernel value; two measures of mass 1 make it at most four times that
-TAIL = math.sqrt(-2.0 * math.log(_ERROR))  # where exp(-x^2 / 2) falls below it
+ERROR = 2e-13  # of a kernel value; two measures of mass 1 make it at most four times that
+TAIL = math.sqrt(-2.0 * math.log(ERROR))  # where exp(-x^2 / 2) falls below it
 _MOST_HERMITE = 40
 _CPU_ELEMENTS = 1 << 15  # of one temporary: a quarter of a megabyte stays in a core's cache
 _GPU_ELEMENTS = 1 << 22
@@ -77,7 +77,7 @@ def _unit_waves(distance: float, ratio: float) -> Waves:
     most = min(_MOST_HERMITE, 2 * len(trapezoid.frequencies))
     for count in range(2, most):
         hermite = _hermite(count)
-        if _error(hermite, distance, ratio) <= _ERROR:
+        if _error(hermite, distance, ratio) <= ERROR:
             return hermite
     return trapezoid
 
@@ -144,8 +144,8 @@ class _Spectral(torch.autograd.Function):
         # One rounding of a wave among very many, added up in float64, is of no account.
         working = torch.float32 if means.shape[1] >= _MANY else torch.float64
         y, means, variances = (part.to(working) for part in (y, means, variances))
-        cosine, sine = _transform(y, None, share, w)
-        more = _transform(means, variances, masses, w)
+        cosine, sine = transform(y, None, share, w)
+        more = transform(means, variances, masses, w)
         cosine, sine = cosine + more[0], sine + more[1]
         if any(ctx.needs_input_grad[:3]):
             gradients = _gather(means, variances, masses, w, weight * cosine, weight * sine)
@@ -159,7 +159,7 @@ class _Spectral(torch.autograd.Function):
         return (*gradients, None, None, None, None)
 
 
-def _transform(
+def transform(
     positions: Tensor, variances: Tensor | None, masses: Tensor, w: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Cosine and sine parts of the characteristic function, each (B, Q)."""
@@ -171,7 +171,7 @@ def _transform(
         waves = waves_at(positions[:, rows], spread, w)
         return torch.stack([(each.double() @ mass)[..., 0] for each in waves])
 
-    cosine, sine = torch.stack(_by_chunks(part, positions, len(w))).sum(dim=0)
+    cosine, sine = torch.stack(by_chunks(part, positions, _elements(w) // len(w))).sum(dim=0)
     return cosine, sine
 
 
@@ -200,19 +200,25 @@ def _gather(
         c, s = waves_at(means[:, rows], variances[:, rows], w)
         return torch.baddbmm(with_cosine @ c, with_sine, s)
 
-    sums = 2.0 * torch.cat(_by_chunks(part, means, len(w)), dim=-1).double()  # (B, 3, N)
+    sums = (
+        2.0 * torch.cat(by_chunks(part, means, _elements(w) // len(w)), dim=-1).double()
+    )  # (B, 3, N)
     return masses * sums[:, 1], masses * sums[:, 2], sums[:, 0]
 
 
-def _by_chunks(part: Callable[[slice], Tensor], values: Tensor, n_waves: int) -> list[Tensor]:
-    """Results of `part` for slices of the rows, (B, N), whose waves fit into a cache.
+def _elements(w: Tensor) -> int:
+    return _CPU_ELEMENTS if w.device.type == "cpu" else _GPU_ELEMENTS
+
+
+def by_chunks(part: Callable[[slice], Tensor], values: Tensor, at_once: int) -> list[Tensor]:
+    """Results of `part` for slices of the rows, (B, N), of about `at_once` rows of all batches.
 
     On a CPU the chunks go to threads of our own: temporaries below torch's own grain are
     computed by the thread that asks, without waiting for others after every operation.
     """
     batches, rows = values.shape
     on_cpu = values.device.type == "cpu"
-    size = max(16, (_CPU_ELEMENTS if on_cpu else _GPU_ELEMENTS) // (batches * n_waves))
+    size = max(16, at_once // batches)
     slices = [slice(start, start + size) for start in range(0, rows, size)]
     workers = min(torch.get_num_threads(), len(slices)) if on_cpu else 1
     if workers == 1:

@@ -34,7 +34,7 @@ class Tiles(NamedTuple):
 
 
 _LARGE = Tiles(columns=128, rows=8, each=1024, warps=4)
-_SMALL = Tiles(columns=64, rows=8, each=32, warps=2)  # many programs for few rows
+_SMALL = Tiles(columns=32, rows=8, each=32, warps=1)  # many programs for few rows
 _FEW = 1 << 22  # pairs of one launch below which there are too few large programs
 
 

@@ -34,7 +34,7 @@ _LOG2E = 1.0 / math.log(2.0)
 
 @triton.jit
 def _wave(turns):
-    """Cosine and sine of an angle in turns, given in float64, to the precision of float32."""
+    """Cosine less 1 and sine of an angle in turns, given in float64, to all digits of float32."""
     # Adding and taking away 1.5 * 2^52 rounds to the nearest whole turn.
     x = (turns - ((turns + 6755399441055744.0) - 6755399441055744.0)).to(tl.float32)
     t = x * x
@@ -43,7 +43,14 @@ def _wave(turns):
     sine = ((sine * t - 5.167712765) * t + 3.141592654) * x
     cosine = ((0.2349370685 - 0.02439593196 * t) * t - 1.335211949) * t + 4.058709155
     cosine = (cosine * t - 4.934802137) * t + 1.0
-    return 1.0 - 2.0 * sine * sine, 2.0 * sine * cosine
+    return -2.0 * sine * sine, 2.0 * sine * cosine
+
+
+@triton.jit
+def _fade(x, LOG2E: tl.constexpr):
+    """``e^x - 1`` for x <= 0, to nearly all digits of float32 also where x is small."""
+    near = (((x * (1.0 / 720.0) + 1.0 / 120.0) * x + 1.0 / 24.0) * x + 1.0 / 6.0) * x + 0.5
+    return tl.where(x > -0.25, near * x * x + x, tl.exp2(x * LOG2E) - 1.0)
 
 
 @triton.jit
@@ -66,19 +73,23 @@ def _plan(
 
 @triton.jit
 def _first_waves(position, variance, step, NODES: tl.constexpr, LOG2E: tl.constexpr):
-    """Damped waves 1 to NODES of every position, the rotation to the next ones, and its change."""
+    """Damped waves 1 to NODES of every position, the rotation to the next ones, and its change.
+
+    Whatever is near 1, cosines and the change, comes less 1: low waves of wide kernels hardly
+    differ from it, and a GPU's exponential is off by 1e-7 in every row alike.
+    """
     wave = 1.0 + tl.arange(0, NODES)[None, :].to(tl.float32)
     turn = position.to(tl.float64) * step
     cosine, sine = _wave(turn[:, None] * wave.to(tl.float64))
-    on_cosine, on_sine = _wave(turn * NODES)
+    on_cosine, on_sine = _wave((turn * NODES)[:, None])
     w = 6.283185307179586 * step.to(tl.float32)
-    decay = (-0.5 * LOG2E) * w * w * variance
-    damping = tl.exp2(decay[:, None] * wave * wave)
-    on_damping = tl.exp2(decay[:, None] * (NODES * (2.0 * wave + NODES)))
-    change = tl.exp2(decay * (2.0 * NODES * NODES))[:, None]
+    decay = (-0.5 * w * w * variance)[:, None]
+    fade = _fade(decay * wave * wave, LOG2E)
+    on_fade = _fade(decay * (NODES * (2.0 * wave + NODES)), LOG2E)
+    change = _fade(decay * (2.0 * NODES * NODES), LOG2E)
     return (
-        damping * cosine, damping * sine,
-        on_damping * on_cosine[:, None], on_damping * on_sine[:, None], change,
+        cosine + fade + fade * cosine, sine + fade * sine,
+        on_cosine + on_fade + on_fade * on_cosine, on_sine + on_fade * on_sine, change,
     )  # fmt: skip
 
 
@@ -131,20 +142,20 @@ def _transform(
         position += tl.load(means + at, mask=is_normal, other=0.0)
         mass += tl.load(masses + at, mask=is_normal, other=0.0)
         variance = tl.load(variances + at, mask=is_normal, other=0.0)
+        # Less 1 each, which adds up to nothing over targets and normals.
         cosine, sine, on_cosine, on_sine, change = _first_waves(
             position, variance, step, NODES, LOG2E
         )
-        cosine *= mass[:, None]
-        sine *= mass[:, None]
+        factor = 1.0 + change
         for node in range(0, count, NODES):
             # No other program adds here: the order of the sum is always the same.
-            tl.atomic_add(own + node, tl.sum(cosine, axis=0).to(tl.float64))
-            tl.atomic_add(own + MOST + node, tl.sum(sine, axis=0).to(tl.float64))
+            tl.atomic_add(own + node, tl.sum(mass[:, None] * cosine, axis=0).to(tl.float64))
+            tl.atomic_add(own + MOST + node, tl.sum(mass[:, None] * sine, axis=0).to(tl.float64))
             old = cosine
-            cosine = old * on_cosine - sine * on_sine
-            sine = old * on_sine + sine * on_cosine
-            on_cosine *= change
-            on_sine *= change
+            cosine = (old + on_cosine) + old * on_cosine - sine * on_sine
+            sine = (sine + on_sine) + old * on_sine + sine * on_cosine
+            on_cosine = on_cosine * factor + change
+            on_sine *= factor
 
 
 @triton.jit
@@ -195,6 +206,7 @@ def _gather(
     mean = tl.load(means + at, mask=here, other=0.0)
     variance = tl.load(variances + at, mask=here, other=0.0)
     cosine, sine, on_cosine, on_sine, change = _first_waves(mean, variance, step, NODES, LOG2E)
+    cosine, on_cosine, change = 1.0 + cosine, 1.0 + on_cosine, 1.0 + change
     level = tl.zeros([ROWS, NODES], dtype=tl.float32)
     slope = tl.zeros([ROWS, NODES], dtype=tl.float32)
     bend = tl.zeros([ROWS, NODES], dtype=tl.float32)

@@ -181,9 +181,10 @@ class DistributionMatchingLoss(nn.Module):
             return self.method
         if y.requires_grad or (sample_weight is not None and sample_weight.requires_grad):
             return "pairwise"
-        points = self.expectation == "sampled"
+        # On a GPU the range of the data is not to be waited for.
+        sorts = self.expectation == "sampled" or y.device.type == "cpu"
         exact = isinstance(self.kernel, GaussianKernel) or (
-            isinstance(self.kernel, EnergyKernel) and points
+            isinstance(self.kernel, EnergyKernel) and sorts
         )
         return "linear" if self.match == "marginal" and exact else "fused"
 

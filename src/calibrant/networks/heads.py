@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from torch import Tensor, nn
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 from torch.distributions import Categorical, MixtureSameFamily
 from torch.distributions import Distribution as TorchDistribution
 
@@ -125,9 +127,25 @@ class PointHead:
 
 def bounded_scale(log_variance: Tensor) -> Tensor:
     """Standard deviation of a log-variance that is held inside its bounds."""
-    bounded = _HIGHEST - nn.functional.softplus(_HIGHEST - log_variance)
-    bounded = _LOWEST + nn.functional.softplus(bounded - _LOWEST)
-    return torch.exp(0.5 * bounded)
+    return cast(Tensor, _BoundedScale.apply(log_variance))  # type: ignore[no-untyped-call]
+
+
+class _BoundedScale(Function):
+    """Value and slope in one go: a step of training has few rows and pays by the operation."""
+
+    @staticmethod
+    def forward(ctx: Any, log_variance: Tensor) -> Tensor:
+        below = _HIGHEST - log_variance
+        above = (_HIGHEST - _LOWEST) - nn.functional.softplus(below)
+        scale = torch.exp(0.5 * (_LOWEST + nn.functional.softplus(above)))
+        ctx.save_for_backward(0.5 * scale * torch.sigmoid(below) * torch.sigmoid(above))
+        return scale
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> Tensor:
+        (own,) = ctx.saved_tensors
+        return cast(Tensor, slope * own)
 
 
 def to_numpy(values: Tensor) -> NDArray[np.float64]:
