@@ -420,7 +420,8 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted model to a folder: safetensors and JSON, no pickle.
 
-        The folder appears whole or not at all. ``overwrite=True`` replaces an older model.
+        The folder appears whole or not at all. ``overwrite=True`` replaces an older model. An
+        `MMDRegressor` that looks up neighbours (``quality="best"``) writes its training rows, too.
         """
         self._check_fitted()
         save_estimator(self, path, overwrite=overwrite)

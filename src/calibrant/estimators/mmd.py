@@ -69,25 +69,32 @@ class MMDRegressor(HeteroscedasticRegressor):
     3. A monotone map of the predictive distribution functions, learned from the held-out rows,
        removes the miscalibration that is left at every level.
 
+    Which rows are held out, and how many networks there are, follows from `quality` and the
+    number of rows: one part of the rows for all networks, or folds, each held out from networks
+    of its own (`cross_fit`). Several networks are pooled: their distribution functions are
+    averaged, ``F(y) = sum_i w_i F_i(y)``, before the map.
+
     `as_published` gives Algorithm 1 of the paper to the letter instead.
 
     Parameters
     ----------
     quality : {"fast", "default", "best"}
-        How much work a model is worth; sets what below is left at None. "default" is one Gaussian
-        network, matched given the input; "fast" the same with five epochs of matching. "best" is
-        four networks with mixture heads that see their inputs through periodic embeddings and
-        are trained by the kernel score with averaged weights.
+        How much work a model is worth; sets what is left at None, `head` and `epochs` too.
+        "default" is one Gaussian network, matched given the input; "fast" the same with five
+        epochs of matching. "best" pools networks with mixture heads, of two kinds (`neighbours`),
+        cross-fitted on four folds dealt out twice and trained by the kernel score with averaged
+        weights and a rate that falls at the end; a pilot decides about `periodic`.
     periodic : float, "auto" or None
-        As in `HeteroscedasticRegressor`; with "auto" a short training with and without the
-        embedding decides, by the CRPS of held-out rows.
+        As in `HeteroscedasticRegressor`; with "auto" ("best") a short training with and without
+        the embedding decides, by the CRPS of held-out rows.
     members : int or None
         Networks whose predictions are mixed; with `cross_fit`, how often all rows are dealt out.
     cross_fit : int or None
         Folds into which the rows are dealt out, `members` times anew. Every fold has a network
         that never sees it and is stopped on it, so that every row is held out `members` times
-        and all rows teach the map. 0 holds one part of the rows out for all networks. None leaves
-        it to `quality`: 4 for "best"; "default" takes 5 below 1,000 rows, else 0.
+        and all rows teach the map. 0 holds one part of the rows out for all networks, as do
+        `validation_data` and `cv` of `fit`. None leaves it to `quality`: 4 for "best"; "default"
+        takes 5 below 1,000 rows, else 0.
     match : {"rows", "joint", "marginal", "distribution"} or None
         Which pairs of rows are compared: each row with itself alone, which is the kernel score
         of `anchor`; pairs given the input; all pairs (the paper); or pairs given the prediction.
@@ -114,8 +121,9 @@ class MMDRegressor(HeteroscedasticRegressor):
         Budget of stage 2, as `epochs`, `batch_size`, `lr` and `patience` are of stage 1.
     neighbours : bool or None
         Train a second network for every one, which also sees the targets of the nearest training
-        rows; held-out rows decide how much each kind counts. For tables of at most 200,000 rows,
-        not with a `cv` of your own. The model then keeps the training rows.
+        rows; the CRPS of held-out rows decides how much each kind counts. For tables of 100 to
+        200,000 rows, not with a `cv` of your own. The model then keeps its training rows, inputs
+        and targets, and `save` writes them: mind their size, and who may read them.
     average : float or None
         Epochs over which the weights of stage 2 are averaged; 0 takes them as they are.
     decay : float or None
@@ -123,14 +131,24 @@ class MMDRegressor(HeteroscedasticRegressor):
     recalibrate : bool, default True
         Learn the final monotone map from the held-out rows.
 
+    Attributes
+    ----------
+    shares_ : array of shape (1,) or (2,)
+        Weights of the kinds of networks in the pool: with `neighbours` first of those that see
+        them, then of those that do not.
+
     Notes
     -----
-    All other parameters and the attributes are those of `HeteroscedasticRegressor`.
+    All other parameters and attributes are those of `HeteroscedasticRegressor`.
+
+    A cross-fitted row is judged by `members` networks of a kind, while all of them will predict.
+    The mean square of ``F(y) - 1/2`` of a pool of r networks is ``a + b / r``, which is
+    extrapolated to the whole pool before the map is learned.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from calibrant import MMDRegressor, evaluate
+    >>> from calibrant import MMDRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (300, 1))
     >>> y = X[:, 0] + (0.1 + 0.2 * (X[:, 0] > 0)) * rng.standard_normal(300)
