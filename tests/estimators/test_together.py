@@ -101,6 +101,13 @@ def test_unequal_numbers_of_rows() -> None:
         assert np.corrcoef(model.predict(fit["X"]), fit["y"])[0, 1] > 0.5
 
 
+def test_rows_that_make_another_number_of_networks() -> None:
+    """Few rows are cross-fitted on five folds, more are not."""
+    models = copies(MMDRegressor(**SMALL | {"epochs": 2}, matching_epochs=1), 2)
+    fit_together(models, [table(0, 990), table(1, 1010)])
+    assert [model.module_.size for model in models] == [5, 1]
+
+
 def test_a_saved_model_is_its_own(tmp_path) -> None:
     models = copies(HeteroscedasticRegressor(**SMALL), 2)
     fits = [table(0), table(1)]

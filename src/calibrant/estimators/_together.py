@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -75,7 +76,12 @@ def fit_together(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str,
             "random_state; fit others one by one."
         )
     lots = [model._prepare(**fit) for model, fit in zip(models, fits, strict=True)]
-    train_together(models, lots)
+    # The number of rows may decide how many networks a model has, and what they see.
+    alike: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for i, model in enumerate(models):
+        alike[model._n_members(), model._n_inputs()].append(i)
+    for chosen in alike.values():
+        train_together([models[i] for i in chosen], [lots[i] for i in chosen])
 
 
 def train_together(models: Sequence[NetworkRegressor], lots: Sequence[Lot]) -> None:
