@@ -79,6 +79,27 @@ def test_rows_to_be_judged_on_do_not_show_in_those_to_learn_from() -> None:
     np.testing.assert_allclose(before, plain(alone, alone.among()))
 
 
+def test_nor_where_a_row_knows_no_other() -> None:
+    """A whole cluster apart from the rest is held out, or is all that is near."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(5), 50)
+    x = rng.normal(size=(250, 2)) + 40.0 * groups[:, None]
+    y = rng.normal(size=250)
+    learned = np.flatnonzero(groups != 3)
+    moved = y + 100.0 * (groups == 3)
+    known, again = Neighbours.fit(x, y, groups), Neighbours.fit(x, moved, groups)
+    before, after = plain(known, known.among(learned)), plain(again, again.among(learned))
+    np.testing.assert_allclose(after, before)
+
+
+def test_groups_of_very_different_size() -> None:
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], [185, 15])
+    known = Neighbours.fit(rng.normal(size=(200, 2)), rng.normal(size=200), groups)
+    assert known.count == 15
+    assert known.of(np.zeros((3, 2))).shape == known.among()[:3].shape == (3, 7)
+
+
 def repeated(n: int = 600, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Noise that only a row met before explains: 200 places, each with a value of its own."""
     rng = np.random.default_rng(seed)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from scipy.special import ndtr
 
 from calibrant import MMDRegressor
 from calibrant.distributions import Mixture, Normal
-from calibrant.errors import ParameterError
+from calibrant.errors import DataError, ParameterError
 from calibrant.estimators._pooling import SHARES, as_of_all, best_share
 from calibrant.estimators._quality import PRESETS, limited
 from calibrant.estimators._validation import check_sample
@@ -91,7 +92,7 @@ def test_all_rows_are_held_out() -> None:
 def test_rows_are_dealt_out_anew_for_every_member() -> None:
     X, y = make_data()
     model = cross_fitted(X, y)
-    folds = model._folds(check_sample(model, X, y, None, reset=True), None, 0)
+    folds = model._folds(check_sample(model, X, y, None, reset=True), 0)
     held_out = [frozenset(fold.tolist()) for _, fold in folds]
     assert len(held_out) == len(set(held_out)) == 8
     for partition in (held_out[:4], held_out[4:]):
@@ -154,3 +155,36 @@ def test_shares_follow_the_crps_of_the_whole_pool(bias: tuple[float, float]) -> 
     truth = {s: pool(every, [s] * 8 + [1 - s] * 8) for s in SHARES}
     assert truth[found] < min(truth.values()) + 0.001
     assert max(truth.values()) > min(truth.values()) + 0.001
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"quality": "best", "members": 1, "cross_fit": 2}, {"scaling": "minmax"}]
+)
+def test_rows_of_no_weight_are_left_out_of_everything(options: dict) -> None:
+    X, y = make_data(200)
+    weight = np.where(np.arange(200) % 10 == 0, 0.0, 1.0)
+    few = {"epochs": 2, "matching_epochs": 2, "hidden": (8,), "random_state": 0, "device": "cpu"}
+    moved = np.where(weight == 0, 1000.0, y)
+    one, two = (MMDRegressor(**few | options).fit(X, each, weight) for each in (y, moved))
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+
+
+def test_folds_of_groups_are_dealt_out_anew() -> None:
+    X, y = make_data()
+    groups = np.repeat(np.arange(24), 10)
+    model = MMDRegressor(**FOLDS)
+    sample = check_sample(model, X, y, None, reset=True)._replace(groups=groups)
+    held_out = {frozenset(fold.tolist()) for _, fold in model._folds(sample, 0)}
+    assert len(held_out) == 8
+
+
+def test_what_the_default_does_on_few_rows_with_little_to_go_by() -> None:
+    X, y = make_data(120)
+    few = {"epochs": 2, "matching_epochs": 1, "hidden": (8,), "random_state": 0, "device": "cpu"}
+    model = MMDRegressor(**few).fit(X, y, groups=np.arange(120) % 3)
+    assert model.module_.size == 3
+    assert MMDRegressor(**few, mc_passes=4, dropout=0.1).fit(X, y).module_.size == 1
+    own = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU())
+    assert MMDRegressor(**few, network=own).fit(X, y).module_.size == 1
+    with pytest.raises(DataError, match="one label a row"):
+        MMDRegressor(**few).fit(X, y, groups=np.arange(100))

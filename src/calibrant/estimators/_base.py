@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,6 +38,7 @@ from calibrant.estimators._together import Lot, train_together
 from calibrant.estimators._validation import (
     Sample,
     check_enough,
+    check_groups,
     check_inputs,
     check_sample,
 )
@@ -118,6 +119,8 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     _numbers: ClassVar[tuple[str, ...]] = ()
     # Whether the network takes (n, steps, d); otherwise all steps are one row of inputs.
     _reads_sequences: ClassVar[bool] = True
+    # Whether several networks can train as one.
+    _batched: ClassVar[bool] = True
 
     # ---- what a subclass writes -------------------------------------------------------------
 
@@ -182,7 +185,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     def _learn(self, train: Sample, held_out: Sample) -> None:
         """Learn what comes on top of the trained network: a map, a noise level, or nothing."""
 
-    def _folds(self, sample: Sample, groups: NDArray[Any] | None, seed: int) -> list[Fold]:
+    def _folds(self, sample: Sample, seed: int) -> list[Fold]:
         """Return folds to cross-fit on, none where rows are held out instead."""
         return []
 
@@ -252,25 +255,27 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         sample = check_sample(self, X, y, sample_weight, reset=True)
         check_enough(sample.y[sample.weight > 0])
-        labels = None if groups is None else np.asarray(to_local(groups))
+        if groups is not None:
+            sample = sample._replace(groups=check_groups(to_local(groups), len(sample.y)))
         self.monotone_ = None
         self.target_name_ = _name_of(y)
+        if cv is None:  # a splitter of the user's own counts all rows
+            sample = sample.take(sample.weight > 0)
         if validation_data is not None:
             valid = self._check_validation(validation_data)
-            return self._lot(sample.take(sample.weight > 0), valid, seed)
-        if cv is None and (folds := self._folds(sample, labels, seed)):
-            return self._lot_of_folds(sample._replace(groups=labels), folds, seed)
+            return self._lot(sample.take(sample.weight > 0), valid, seed, shuffled=False)
+        if cv is None and (folds := self._folds(sample, seed)):
+            return self._lot_of_folds(sample, folds, seed)
         inner, held_out = inner_split(
             sample.weight,
             fraction=self.validation_fraction,
-            groups=labels,
+            groups=sample.groups,
             cv=cv,
             random_state=seed,
         )
-        sample = sample._replace(groups=labels)
         return self._lot(sample.take(inner), sample.take(held_out), seed, shuffled=cv is None)
 
-    def _lot(self, train: Sample, valid: Sample, seed: int, *, shuffled: bool = True) -> Lot:
+    def _lot(self, train: Sample, valid: Sample, seed: int, *, shuffled: bool) -> Lot:
         """Every member learns from the same rows and is judged on those held out."""
         rows, held_out = self._scaled([train, valid], shuffled=shuffled)
         self.n_held_out_ = len(valid.y)
@@ -281,12 +286,10 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         (rows,) = self._scaled([sample])
         kinds = self._n_members() // len(folds)
         train = self._of_members(rows, [inner for inner, _ in folds]).repeated(kinds)
-        device = rows.y.device
-        parts = [torch.as_tensor(part, device=device) for _, part in folds]
-        held_out = MemberRows.of(rows, parts).repeated(kinds)
-        self.n_held_out_ = len(np.unique(np.concatenate([fold for _, fold in folds])))
+        held_out = NetworkRegressor._of_members(self, rows, [part for _, part in folds])
+        self.n_held_out_ = len(sample.y)
         learn = partial(self._learn_from_folds, sample, rows, folds)
-        return Lot(rows, train, held_out, seed, learn)
+        return Lot(rows, train, held_out.repeated(kinds), seed, learn)
 
     def _of_members(self, rows: Rows, parts: Sequence[NDArray[np.intp]]) -> MemberRows:
         """Rows that the members learn from, each from a part of its own."""
@@ -384,16 +387,11 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         return Clipped(dist, -np.inf if low is None else low, np.inf if high is None else high)
 
     @torch.no_grad()
-    def _raw_distribution(self, x: Inputs, members: slice = slice(None)) -> Distribution:
-        """What these members say, in target units, before recalibration and bounds."""
-        network = self._for_prediction(members)
+    def _raw_distribution(self, x: Inputs) -> Distribution:
+        """What the networks say, in target units, before recalibration and bounds."""
+        network = self._for_prediction()
         chunks = self._chunks(x, next(network.parameters()))
-        return self._said_by(network, (inputs for _, inputs in chunks))
-
-    @torch.no_grad()
-    def _said_by(self, network: MemberNetworks, chunks: Iterable[torch.Tensor]) -> Distribution:
-        """What networks say about scaled inputs, in target units."""
-        parts = [self._answer(self._forward(network, inputs)) for inputs in chunks]
+        parts = [self._answer(self._forward(network, inputs)) for _, inputs in chunks]
         scaler = self.target_scaler_
         return concatenate(parts).affine(float(scaler.loc), float(scaler.scale))
 
@@ -406,10 +404,14 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
 
     def _chunks(self, x: Inputs, like: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
         """Rows few enough for the memory, and their scaled inputs as tensors like `like`."""
-        size = max(1, _PREDICT_ROWS // (self._n_answers() * (self.n_steps_ or 1)))
+        size = self._rows_at_once(self._n_answers())
         for start in range(0, len(x), size):
             rows = slice(start, start + size)
             yield rows, torch.as_tensor(self._inputs_of(np.asarray(x[rows]))).to(like)
+
+    def _rows_at_once(self, answers: int) -> int:
+        """Rows to predict at a time where each has so many answers."""
+        return max(1, _PREDICT_ROWS // (answers * (self.n_steps_ or 1)))
 
     def _inputs_of(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """What the network sees of rows that it was not trained on."""

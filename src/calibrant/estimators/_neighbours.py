@@ -35,6 +35,8 @@ class Neighbours:
         Distance below which two rows count as the same.
     loc, scale : array of shape (7,)
         What the numbers are scaled by.
+    count : int
+        Neighbours that are asked.
     """
 
     n_features = 7
@@ -43,11 +45,11 @@ class Neighbours:
 
     def __init__(
         self, x: Array, y: Array, near: float = _NEAR, loc: Array | float = 0.0,
-        scale: Array | float = 1.0,
+        scale: Array | float = 1.0, count: int = _COUNT,
     ) -> None:  # fmt: skip
         self.x, self.y, self.near, self.loc, self.scale = x, y, near, loc, scale
-        self._count = min(_COUNT, len(y) - 1)
-        self._tree = NearestNeighbors(n_neighbors=self._count).fit(x)
+        self.count = min(count, len(y) - 1)
+        self._tree = NearestNeighbors(n_neighbors=self.count).fit(x)
 
     @classmethod
     def fit(cls, x: Array, y: Array, groups: NDArray[np.generic] | None = None) -> Neighbours:
@@ -63,8 +65,9 @@ class Neighbours:
         """
         made = cls(x, y)
         made._distance, made._index = made._nearest(groups)
-        made.near = _NEAR * float(np.median(made._distance[:, made._count - 1])) or _NEAR
-        plain = made._numbers(made._distance[:, : made._count], y[made._index[:, : made._count]])
+        made.count = min(made.count, made._index.shape[1])
+        made.near = _NEAR * float(np.median(made._distance[:, made.count - 1])) or _NEAR
+        plain = made._numbers(made._distance[:, : made.count], y[made._index[:, : made.count]])
         spread = plain.std(axis=0)
         made.loc, made.scale = plain.mean(axis=0), np.where(spread > 0, spread, 1.0)
         return made
@@ -76,28 +79,35 @@ class Neighbours:
         its inputs neither. Without `rows` all of them, each informed by all others.
         """
         if rows is None:
-            rows, nearest = np.arange(len(self.y)), np.s_[:, : self._count]
+            rows, nearest = np.arange(len(self.y)), np.s_[:, : self.count]
             distance, index = self._distance[nearest], self._index[nearest]
         else:
             known = np.zeros(len(self.y), dtype=bool)
             known[rows] = True
             unknown = ~known[self._index[rows]]
-            # The nearest that are known come first; where there are too few, strangers stand in
-            # at their distance, with the target of the last known one.
-            order = np.argsort(unknown, axis=1, kind="stable")[:, : self._count]
+            # The nearest that are known come first; where there are too few, the last of them
+            # stands in, and where there is none, the mean of all that are known.
+            order = np.argsort(unknown, axis=1, kind="stable")[:, : self.count]
             index = np.take_along_axis(self._index[rows], order, axis=1)
             distance = np.take_along_axis(self._distance[rows], order, axis=1)
-            index = _last_known(index, np.take_along_axis(unknown, order, axis=1))
-        return self._scaled(distance, index)
+            y = self.y[_last_known(index, np.take_along_axis(unknown, order, axis=1))]
+            y[unknown.all(axis=1)] = self.y[rows].mean()
+            return self._scaled(distance, y)
+        return self._scaled(distance, self.y[index])
 
     def arrays(self) -> dict[str, Array]:
         """What `__init__` needs, to be saved."""
-        names = ("x", "y", "near", "loc", "scale")
+        names = ("x", "y", "near", "loc", "scale", "count")
         return {name: np.asarray(getattr(self, name), dtype=np.float64) for name in names}
 
     def of(self, x: Array) -> Array:
         """Numbers of new rows, (m, 7), from scaled inputs (m, d)."""
-        return self._scaled(*self._tree.kneighbors(x))
+        distance, index = self._tree.kneighbors(x, self.count)
+        return self._scaled(distance, self.y[index])
+
+    def forget_nearest(self) -> None:
+        """Let go of who is near to training rows: only training asks for it."""
+        del self._distance, self._index
 
     def _nearest(self, groups: NDArray[np.generic] | None) -> tuple[Array, NDArray[np.intp]]:
         """Distances and positions of every row's nearest rows but itself, nearest first."""
@@ -120,8 +130,8 @@ class Neighbours:
             index[fold] = rest[found]
         return distance, index
 
-    def _scaled(self, distance: Array, index: NDArray[np.intp]) -> Array:
-        result: Array = (self._numbers(distance, self.y[index]) - self.loc) / self.scale
+    def _scaled(self, distance: Array, y: Array) -> Array:
+        result: Array = (self._numbers(distance, y) - self.loc) / self.scale
         return result
 
     def _numbers(self, distance: Array, y: Array) -> Array:

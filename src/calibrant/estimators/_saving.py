@@ -33,6 +33,8 @@ def save_estimator(
     """Write a fitted estimator to a folder."""
     # As they were resolved: what a default stands for may change with the library.
     parameters = {name: model._setting(name) for name in model.get_params(deep=False)}
+    if "cross_fit" in parameters:  # which depends on the number of rows as well
+        parameters["cross_fit"] = model.get_params(deep=False)["cross_fit"]
     if isinstance(model.network, nn.Module):
         parameters["network"] = _OWN_MODULE
     if not isinstance(model.random_state, int | None):
@@ -124,10 +126,10 @@ def _restore(
         model.monotone_ = MonotoneMap(tensors["monotone.x"], tensors["monotone.y"])
     model.neighbours_ = None
     if "neighbours.x" in tensors:
-        x, y, near, loc, scale = (
-            tensors[f"neighbours.{name}"] for name in ("x", "y", "near", "loc", "scale")
+        x, y, near, loc, scale, count = (
+            tensors[f"neighbours.{name}"] for name in ("x", "y", "near", "loc", "scale", "count")
         )
-        model.neighbours_ = Neighbours(x, y, float(near), loc, scale)
+        model.neighbours_ = Neighbours(x, y, float(near), loc, scale, int(count))
     with torch.random.fork_rng(devices=[]):  # the first weights are random, and replaced
         network = model._as_one(model._build(range(model._n_members())))
     network.load_by_name(

@@ -39,8 +39,6 @@ def inner_split(
     """
     n = len(weights)
     labels = None if groups is None else np.asarray(groups)
-    if labels is not None and labels.shape != (n,):
-        raise DataError(f"groups must have one label a row, ({n},), got shape {labels.shape}.")
     # A user's own splitter counts all rows; a split at random must not see those without weight.
     rows = np.arange(n) if _is_own(cv) else np.flatnonzero(weights > 0)
     labels = None if labels is None else labels[rows]
@@ -61,14 +59,12 @@ def inner_split(
 
 
 def cross_folds(
-    weights: NDArray[np.float64], folds: int, groups: ArrayLike | None, random_state: int
+    n_rows: int, folds: int, groups: NDArray[Any] | None, random_state: int
 ) -> list[Fold]:
-    """Positions (train, held out) of every fold; each row with weight is held out once."""
-    rows = np.flatnonzero(weights > 0)
-    labels = None if groups is None else np.asarray(groups)[rows]
-    blank = np.zeros((len(rows), 1))  # splitters count rows, whatever is in them
-    splits = make_folds(folds, blank, None, labels, random_state=random_state)
-    return [_checked(rows[train], rows[held_out]) for train, held_out in splits]
+    """Positions (train, held out) of every fold; each row is held out once."""
+    blank = np.zeros((n_rows, 1))  # splitters count rows, whatever is in them
+    splits = make_folds(folds, blank, None, groups, random_state=random_state)
+    return [_checked(train, held_out) for train, held_out in splits]
 
 
 def _is_own(cv: Any) -> bool:

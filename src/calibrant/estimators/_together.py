@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+from torch import nn
 
 from calibrant.errors import ParameterError
 from calibrant.training import MemberRows, Rows, open_progress, run_stage
@@ -68,18 +70,21 @@ def fit_together(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str,
             f"{len(fits)} fits."
         )
     settings = [_settings(model) for model in models]
-    if any(type(model) is not type(models[0]) for model in models) or any(
-        each != settings[0] for each in settings
+    if (
+        not models[0]._batched
+        or any(type(model) is not type(models[0]) for model in models)
+        or any(each != settings[0] for each in settings)
+        or len({id(model) for model in models}) < len(models)
     ):
         raise ParameterError(
-            "fit_together takes models of one class whose parameters are equal but for "
-            "random_state; fit others one by one."
+            "fit_together takes different models of one class of networks whose parameters are "
+            "equal but for random_state; fit others one by one."
         )
     lots = [model._prepare(**fit) for model, fit in zip(models, fits, strict=True)]
     # The number of rows may decide how many networks a model has, and what they see.
-    alike: dict[tuple[int, int], list[int]] = defaultdict(list)
+    alike: dict[tuple[int, int, int | None], list[int]] = defaultdict(list)
     for i, model in enumerate(models):
-        alike[model._n_members(), model._n_inputs()].append(i)
+        alike[model._n_members(), model._n_inputs(), model.n_steps_].append(i)
     for chosen in alike.values():
         train_together([models[i] for i in chosen], [lots[i] for i in chosen])
 
@@ -109,6 +114,8 @@ def train_networks(models: Sequence[NetworkRegressor], lots: Sequence[Lot]) -> N
             networks += built
         network = leader._as_one(networks).to(device)
         for stage in leader._stages([lot.rows for lot in lots], generators[0]):
+            if isinstance(leader.network, nn.Module):  # which may look at values
+                stage = replace(stage, recordable=())
             each = 1 if stage.together else members
             train, validation = (_side(lots, name, each) for name in ("train", "validation"))
             records = run_stage(
@@ -127,5 +134,7 @@ def _side(lots: Sequence[Lot], name: str, members: int) -> Rows | MemberRows:
     return sides[0] if len(sides) == 1 else MemberRows.join(sides, members)
 
 
-def _settings(model: NetworkRegressor) -> dict[str, Any]:
-    return {k: v for k, v in model.get_params(deep=False).items() if k != "random_state"}
+def _settings(model: NetworkRegressor) -> dict[str, str]:
+    # As text, since arrays among them have no one truth value.
+    settings = model.get_params(deep=False).items()
+    return {name: repr(value) for name, value in settings if name != "random_state"}

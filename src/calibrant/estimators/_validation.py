@@ -58,6 +58,14 @@ def check_sample(
     return Sample(x, *_check_targets(x, y, sample_weight))
 
 
+def check_groups(groups: Any, n_rows: int) -> NDArray[Any]:
+    """One label a row."""
+    labels = np.asarray(groups)
+    if labels.shape != (n_rows,):
+        raise DataError(f"groups must have one label a row, ({n_rows},), got shape {labels.shape}.")
+    return labels
+
+
 def check_inputs(model: NetworkRegressor, X: Any, *, reset: bool) -> Array | Windows:
     """Float64 matrix of a table, (n, d), or windows of sequences, (n, steps, d).
 

@@ -85,6 +85,7 @@ class DeepGPRegressor(NetworkRegressor):
 
     _numbers: ClassVar[tuple[str, ...]] = ("n_inducing_",)
     _reads_sequences: ClassVar[bool] = False
+    _batched: ClassVar[bool] = False
 
     def _n_answers(self) -> int:
         return self.prediction_samples
@@ -96,7 +97,7 @@ class DeepGPRegressor(NetworkRegressor):
     def _build(self, seeds: Sequence[int]) -> list[DistributionNetwork]:
         process = _deep_gaussian_process()
         torch.manual_seed(seeds[0])
-        n_inputs = len(self.input_scaler_.loc)
+        n_inputs = self._n_inputs()
         width = min(n_inputs, _WIDEST) if self.hidden_dims == "auto" else self.hidden_dims
         network = process(n_inputs, [width] * self.hidden_layers, int(self.n_inducing_))
         # What `MemberNetworks` asks of a single network it has: head, output and weights.

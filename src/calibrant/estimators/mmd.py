@@ -53,7 +53,7 @@ _LEAST_ROWS = 5  # of a fold; with fewer a hold-out leaves more to train on
 _FEW_ROWS, _FOLDS_OF_FEW = 1000, 5
 _PILOT_EPOCHS = 40
 _NEIGHBOURS_FROM = 100  # rows; the nearest of fewer are not near
-_PIT_ROWS = 1 << 14
+_FEW_NETWORKS = 4  # of a kind, enough to tell which kind is better
 _CRPS_ROWS = 5_000  # enough to tell which kind of network is better
 
 
@@ -334,8 +334,9 @@ class MMDRegressor(HeteroscedasticRegressor):
         self.folds_ = getattr(self, "folds_", float(self._setting("cross_fit")))
         train = samples[0]
         if (
-            not (self._setting("neighbours") and shuffled)
+            not (self._setting("neighbours") and shuffled and self.network == "mlp")
             or isinstance(train.x, Windows)
+            or (train.groups is not None and len(np.unique(train.groups)) < 2)
             or not _NEIGHBOURS_FROM <= len(train.y) <= MOST_ROWS
         ):
             return lots
@@ -378,7 +379,10 @@ class MMDRegressor(HeteroscedasticRegressor):
         pilots = [_pilot(model, sees) for model in models for sees in (False, True)]
         few = pilots[0]._n_members()
         train_networks(pilots, [lot.of_first(few) for lot in lots for _ in (False, True)])
-        best = [min(r["validation_score"] for r in pilot.history_) for pilot in pilots]
+        best = [
+            min(r["validation_score"] for r in pilot.history_ if r["stage"] == 2)
+            for pilot in pilots
+        ]
         for model, without, through in zip(models, best[::2], best[1::2], strict=True):
             model._sees_waves = through < without
 
@@ -412,22 +416,22 @@ class MMDRegressor(HeteroscedasticRegressor):
     @torch.no_grad()
     def _learn(self, train: Sample, held_out: Sample) -> None:
         if self._kinds() == 2:
-            network, head = self._for_prediction(), self._make_head()
+            network, each = self._for_prediction(), self._n_members() // 2
             chunks = self._chunks(held_out.x, next(network.parameters()))
             outputs = torch.cat([network.outputs(x) for _, x in chunks], dim=1).cpu()
+            few = [i for i in range(2 * each) if i % each < _FEW_NETWORKS]
             y = self.target_scaler_.transform(held_out.y)
-            crps = _pool_crps(head, outputs, y, held_out.weight)
-            members = self._n_members() // 2
-            share = best_share(crps, members, members)
-            self.shares_ = np.array([share, 1.0 - share])
+            self._learn_shares(outputs[few], y, held_out.weight, each)
         if self.recalibrate:
             self._learn_map(held_out)
 
-    def _folds(self, sample: Sample, groups: NDArray[Any] | None, seed: int) -> list[Fold]:
-        count, rows = self._setting("cross_fit"), int((sample.weight > 0).sum())
-        if self.cross_fit is None and self.quality == "default" and rows < _FEW_ROWS:
+    def _folds(self, sample: Sample, seed: int) -> list[Fold]:
+        count, n_rows, groups = self._setting("cross_fit"), len(sample.y), sample.groups
+        if self._may_cross_fit() and n_rows < _FEW_ROWS:
             count = _FOLDS_OF_FEW
-        if not count or rows < _LEAST_ROWS * count:
+        if self.cross_fit is None and groups is not None:
+            count = min(count, len(np.unique(groups)))
+        if count < 2 or n_rows < _LEAST_ROWS * count:
             return []
         self.folds_ = float(count)
         # Dealt out anew for every member: networks that judge a row together must differ as much
@@ -435,8 +439,13 @@ class MMDRegressor(HeteroscedasticRegressor):
         return [
             fold
             for repeat in range(self._setting("members"))
-            for fold in cross_folds(sample.weight, count, groups, seed + repeat)
+            for fold in cross_folds(n_rows, count, groups, seed + repeat)
         ]
+
+    def _may_cross_fit(self) -> bool:
+        """Whether the default may take several networks: not every module can be batched."""
+        undecided = self.cross_fit is None and self.quality == "default"
+        return undecided and isinstance(self.network, str) and not self.mc_passes
 
     @torch.no_grad()
     def _learn_from_folds(self, sample: Sample, rows: Rows, folds: list[Fold]) -> None:
@@ -445,22 +454,39 @@ class MMDRegressor(HeteroscedasticRegressor):
         head, y = self._make_head(), to_numpy(rows.y)
         outputs = torch.zeros(kinds * repeats, len(y), head.n_outputs, dtype=torch.float64)
         for i, (_, held_out) in enumerate(folds * kinds):
-            # As they were trained on: not with themselves among their neighbours.
-            inputs = rows.take(torch.as_tensor(held_out, device=rows.y.device)).x
             network = self._for_prediction(slice(i, i + 1))
-            chunks = inputs.to(next(network.parameters())).split(_PIT_ROWS)
-            said = torch.cat([network.outputs(chunk)[0] for chunk in chunks])
-            outputs[i * repeats // len(folds), torch.as_tensor(held_out)] = said.cpu().double()
-        kept = sample.weight > 0
-        outputs, y, weight = outputs[:, torch.as_tensor(kept)], y[kept], sample.weight[kept]
+            like = next(network.parameters())
+            for part in torch.as_tensor(held_out).split(self._rows_at_once(1)):
+                # As they were trained on: not with themselves among their neighbours.
+                inputs = rows.take(part.to(rows.y.device)).x.to(like)
+                said = network.outputs(inputs)[0]
+                outputs[i * repeats // len(folds), part] = said.cpu().double()
         each = len(folds)
-        if kinds == 2:
-            share = best_share(_pool_crps(head, outputs, y, weight), repeats, each)
-            self.shares_ = np.array([share, 1.0 - share])
+        self._learn_shares(outputs, y, sample.weight, each)
         if self.recalibrate:
             values = np.stack([pit(head.distribution(said), y) for said in outputs], axis=1)
             values = values.reshape(len(y), kinds, repeats)
-            self.monotone_ = fit_pit_map(as_of_all(values, self.shares_, each), weight)
+            self.monotone_ = fit_pit_map(as_of_all(values, self.shares_, each), sample.weight)
+
+    def _learn_shares(
+        self, outputs: Tensor, y: NDArray[np.float64], weight: NDArray[np.float64], each: int
+    ) -> None:
+        """Learn how much the two kinds count, from networks that did not see these rows.
+
+        Parameters
+        ----------
+        outputs : tensor of shape (networks, n, n_outputs)
+            Those that see neighbours first.
+        each : int
+            Networks of a kind in the end.
+        """
+        if self.neighbours_ is None:
+            return
+        share = best_share(
+            _pool_crps(self._make_head(), outputs, y, weight), len(outputs) // 2, each
+        )
+        self.shares_ = np.array([share, 1.0 - share])
+        self.neighbours_.forget_nearest()
 
     def _check_parameters(self) -> None:
         if self.quality not in PRESETS:

@@ -43,9 +43,11 @@ class Prediction(NamedTuple):
 
     def draw(self, generator: torch.Generator | None) -> Prediction:
         """One draw from every row, ``m + s e``; the choice of a component has no gradient."""
-        flat = self.weights.reshape(-1, self.weights.shape[-1])
-        chosen = torch.multinomial(flat, 1, generator=generator).view(*self.means.shape[:-1], 1)
-        mean, variance = self.means.gather(-1, chosen), self.variances.gather(-1, chosen)
+        mean, variance = self.means, self.variances
+        if mean.shape[-1] > 1:
+            flat = self.weights.reshape(-1, self.weights.shape[-1])
+            chosen = torch.multinomial(flat, 1, generator=generator).view(*mean.shape[:-1], 1)
+            mean, variance = mean.gather(-1, chosen), variance.gather(-1, chosen)
         noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
         value = mean + variance.sqrt() * noise
         return Prediction(torch.ones_like(mean), value, torch.zeros_like(mean))

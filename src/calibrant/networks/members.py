@@ -115,7 +115,8 @@ class MemberNetworks(nn.Module):
         networks = []
         for i in chosen:
             networks.append(copy.deepcopy(self._pattern[0]))
-            networks[-1].load_state_dict({name: value[i] for name, value in self.by_name().items()})
+            own = {name: value[i] for name, value in self.by_name().items()}
+            networks[-1].load_state_dict(own, strict=False)  # some buffers are not of the state
         if len(chosen) == 1:
             for module in networks[0].modules():
                 if isinstance(module, Recurrent):
@@ -133,7 +134,8 @@ class MemberNetworks(nn.Module):
             return monte_carlo_passes(self.single, x, count, seed)
         result = []
         for i, rows in enumerate(x):
-            weights = {name: value[i] for name, value in self._weights().items()}
+            state = (self._weights() | self._stacked_buffers()).items()
+            weights = {name: value[i] for name, value in state}
             result.append(monte_carlo_passes(self._pattern[0], rows, count, seed, weights))
         return torch.stack(result)
 

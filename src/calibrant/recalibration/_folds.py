@@ -33,8 +33,8 @@ def make_folds(
     if isinstance(cv, int | np.integer):
         if not 2 <= cv <= n:
             raise ParameterError(f"cv must be a number of folds from 2 to {n}, got {cv}.")
-        shuffled = KFold(int(cv), shuffle=True, random_state=random_state)
-        cv = shuffled if groups is None else GroupKFold(int(cv))
+        kind = KFold if groups is None else GroupKFold
+        cv = kind(int(cv), shuffle=True, random_state=random_state)
     positions = np.arange(n)
     try:
         splits: Iterable[Any] = cv.split(X, y, groups) if hasattr(cv, "split") else cv

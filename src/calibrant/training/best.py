@@ -11,6 +11,8 @@ from calibrant.networks import MemberNetworks
 class BestWeights:
     """Keeps the weights of each member's best epoch and knows who has run out of patience.
 
+    Or of its latest one: members that train as one stop each at its own end.
+
     Everything lives on the device of the network and is written in place: an update can be
     recorded, and the host need not wait for it.
 
@@ -20,9 +22,14 @@ class BestWeights:
     score : tensor of shape (M,), or one number a model where its members stop as one
         Score before the first step: epoch 0.
     patience : int
+    latest : bool
+        Keep the weights of the last epoch before a member's patience ended instead.
     """
 
-    def __init__(self, network: MemberNetworks, score: Tensor, patience: int) -> None:
+    def __init__(
+        self, network: MemberNetworks, score: Tensor, patience: int, *, latest: bool = False
+    ) -> None:
+        self._latest = latest
         self.score = score.clone()
         self.epoch = torch.zeros_like(score, dtype=torch.long)
         self._patience = patience
@@ -36,14 +43,15 @@ class BestWeights:
         self._now += 1
         # An unscored start (nan of an exploding network) loses to any number.
         better = self._active & ((score < self.score) | (self.score.isnan() & ~score.isnan()))
-        if better.is_cuda or better.any():
+        if better.is_cuda or better.any() or self._latest:
             torch.where(better, score, self.score, out=self.score)
             torch.where(better, self._now, self.epoch, out=self.epoch)
             each = self._network.size // len(better)
-            moved = better[:, None].expand(-1, each).reshape(-1)
+            kept = self._active if self._latest else better
+            moved = kept[:, None].expand(-1, each).reshape(-1)
             for name, value in self._network.by_name().items():
-                kept = self._weights[name]
-                torch.where(moved.view(-1, *[1] * (value.ndim - 1)), value, kept, out=kept)
+                own = self._weights[name]
+                torch.where(moved.view(-1, *[1] * (value.ndim - 1)), value, own, out=own)
         self._active &= self._now - self.epoch < self._patience
 
     def has_patience(self) -> bool:

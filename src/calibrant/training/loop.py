@@ -74,7 +74,7 @@ def run_stage(
     progress.start(stage)
     with threads_for(stage.batch_size * train.steps), own_stream(device):
         first = validation_score(stage.score, network, validation)
-        best = BestWeights(network, first, stage.patience)
+        best = BestWeights(network, first, stage.patience, latest=not stage.keep_best)
 
         def step(index: Tensor) -> Tensor:
             return train_step(stage, network, train.take(index), optimiser)
@@ -87,8 +87,7 @@ def run_stage(
         steps_on = Replay(step, generators[:1]) if on_gpu and "loss" in stage.recordable else step
         judged = Replay(judge) if on_gpu and "score" in stage.recordable else judge
         diary = Diary(stage, first, progress, best, look)
-        # Without the best weights to return to, no epoch may be run that patience forbids.
-        ahead = _LOOK_EVERY if on_gpu and stage.keep_best else 1
+        ahead = _LOOK_EVERY if on_gpu else 1
         for epoch in range(1, stage.epochs + 1):
             if stage.decay:
                 set_rate(optimiser, stage.rate(epoch))
@@ -101,8 +100,7 @@ def run_stage(
             if epoch % ahead == 0 and not best.has_patience():
                 break
         progress.finish(stage)
-        if stage.keep_best:
-            best.restore()
+        best.restore()
     return diary.records(models)
 
 
@@ -124,7 +122,7 @@ def run_epoch(
 
 def train_step(stage: Stage, network: MemberNetworks, batch: Rows, optimiser: Optimizer) -> Tensor:
     """One batch for every member: losses, gradients, step."""
-    optimiser.zero_grad(set_to_none=True)
+    network.zero_grad(set_to_none=True)  # of weights that stay as they are, too
     losses = stage.loss(network, batch)
     losses.sum().backward()
     clip_gradients(network)
@@ -162,7 +160,7 @@ def batches(n_rows: int, batch_size: int, orders: Sequence[torch.Generator]) -> 
         keys = [torch.rand(n_rows, generator=g, device=g.device) for g in orders]
         order = torch.stack(keys).argsort(dim=1)
     else:
-        order = torch.stack([torch.randperm(n_rows, generator=g) for g in orders])
+        order = torch.stack([torch.randperm(n_rows, generator=g, device=g.device) for g in orders])
     # Equal sizes: a last batch of three rows would weigh as much as one of 256.
     yield from order.chunk(max(1, math.ceil(n_rows / batch_size)), dim=1)
 

@@ -72,7 +72,8 @@ class _Recording:
         for generator in generators:
             self._graph.register_generator_state(generator)
         stream = torch.cuda.current_stream()
-        with torch.cuda.graph(self._graph, stream=stream):
+        # Other threads may go on with work of their own.
+        with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
             self._output = function(*self._inputs)
 
     def replay(self, inputs: Sequence[Tensor]) -> Tensor:

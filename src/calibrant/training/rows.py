@@ -97,7 +97,7 @@ class MemberRows(NamedTuple):
 
     rows: Rows
     positions: Tensor  # (M, n)
-    weight: Tensor  # (M, n), of mean 1 over the true rows of a member, 0 where filled up
+    weight: Tensor  # (M, n), of mean 1 over all places of a member, 0 where filled up
 
     @classmethod
     def of(cls, rows: Rows, parts: Sequence[Tensor]) -> MemberRows:
