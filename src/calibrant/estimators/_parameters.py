@@ -22,6 +22,10 @@ def check_common(model: NetworkRegressor) -> None:
         isinstance(model.periodic, str) or not (model.periodic or 0.0) >= 0
     ):
         raise ParameterError(f'periodic must be at least 0 or "auto", got {model.periodic!r}.')
+    if not 0 < model.validation_fraction < 1:
+        raise ParameterError(
+            f"validation_fraction must lie in (0, 1), got {model.validation_fraction}."
+        )
     if model.batch_size != "auto" and not (
         isinstance(model.batch_size, int | np.integer) and model.batch_size >= 1
     ):

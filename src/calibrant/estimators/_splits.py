@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupShuffleSplit
 
-from calibrant.errors import DataError, ParameterError
+from calibrant.errors import DataError
 from calibrant.recalibration._folds import Index, make_folds
 
 Fold = tuple[Index, Index]  # positions to train on, positions held out
@@ -72,19 +72,13 @@ def _is_own(cv: Any) -> bool:
 
 
 def _at_random(n: int, fraction: float, random_state: int) -> tuple[Index, Index]:
-    held_out = min(max(2, math.ceil(_share(fraction) * n)), n - 2)
+    held_out = min(max(2, math.ceil(fraction * n)), n - 2)
     order = np.random.default_rng(random_state).permutation(n)
     return np.sort(order[held_out:]), np.sort(order[:held_out])
 
 
 def _by_group(fraction: float, random_state: int) -> GroupShuffleSplit:
-    return GroupShuffleSplit(n_splits=1, test_size=_share(fraction), random_state=random_state)
-
-
-def _share(fraction: float) -> float:
-    if not 0 < fraction < 1:
-        raise ParameterError(f"validation_fraction must lie in (0, 1), got {fraction}.")
-    return fraction
+    return GroupShuffleSplit(n_splits=1, test_size=fraction, random_state=random_state)
 
 
 def _checked(train: Index, held_out: Index) -> tuple[Index, Index]:

@@ -164,7 +164,8 @@ def _wrapped(command: str) -> list[str]:
     )
     short = []
     for line in lines:
-        while len(line) > _WIDTH:  # a list: within a word the next line must not be indented
+        # A list may be cut, where the next line must not be indented; a long path may not.
+        while len(line) > _WIDTH and "," in line[:_WIDTH]:
             cut = line.rindex(",", 0, _WIDTH) + 1
             short.append(line[:cut])
             line = line[cut:]
