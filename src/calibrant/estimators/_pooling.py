@@ -8,11 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
+from torch import Tensor
+
+from calibrant.estimators._moments import equal_mixture
+from calibrant.networks import Head
 
 Array = NDArray[np.float64]
 
 _LEAST = 0.2  # narrower than a fifth is no extrapolation any more
 _END = 1e-12  # of a probability whose normal score is still a number
+_CRPS_ROWS = 5_000  # enough to tell which kind of network is better
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the first of two kinds of networks in their pool
 
 
@@ -92,3 +97,16 @@ def best_share(crps: Callable[[tuple[int, ...]], float], repeats: int, each: int
         return share * score[0] + other * score[1] - 0.5 * spread
 
     return min(SHARES, key=foretold)
+
+
+def pool_crps(
+    head: Head, outputs: Tensor, y: Array, weight: Array
+) -> Callable[[tuple[int, ...]], float]:
+    """Mean CRPS of equal pools of networks, by their positions in outputs (M, n, n_outputs)."""
+    some = slice(None, None, max(1, len(y) // _CRPS_ROWS))
+
+    def crps(positions: tuple[int, ...]) -> float:
+        dist = equal_mixture(head, outputs[list(positions), some])
+        return float(np.average(dist.crps(y[some]), weights=weight[some]))
+
+    return crps

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -14,13 +13,14 @@ from torch import Tensor
 
 from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
-from calibrant.estimators._moments import equal_mixture, weighted_mixture
+from calibrant.estimators._moments import weighted_mixture
 from calibrant.estimators._neighbours import MOST_ROWS, Neighbours
 from calibrant.estimators._objectives import mean_crps, pit_values
-from calibrant.estimators._pooling import as_of_all, best_share
+from calibrant.estimators._pilot import choose_embeddings
+from calibrant.estimators._pooling import as_of_all, best_share, pool_crps
 from calibrant.estimators._quality import PRESETS, Quality
 from calibrant.estimators._splits import Fold, cross_folds
-from calibrant.estimators._together import Lot, train_networks
+from calibrant.estimators._together import Lot
 from calibrant.estimators._validation import Sample
 from calibrant.estimators._windows import Windows
 from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
@@ -39,7 +39,6 @@ from calibrant.losses.matching import Expectation, Statistic
 from calibrant.metrics import pit
 from calibrant.networks import (
     DistributionNetwork,
-    Head,
     MemberNetworks,
     close_gates,
     hide_inputs,
@@ -51,10 +50,8 @@ from calibrant.training import MemberRows, Rows, Stage
 _LEAST_ROWS = 5  # of a fold; with fewer a hold-out leaves more to train on
 # A part of few rows is too little to stop and to calibrate by, and too much to do without.
 _FEW_ROWS, _FOLDS_OF_FEW = 1000, 5
-_PILOT_EPOCHS = 40
 _NEIGHBOURS_FROM = 100  # rows; the nearest of fewer are not near
 _FEW_NETWORKS = 4  # of a kind, enough to tell which kind is better
-_CRPS_ROWS = 5_000  # enough to tell which kind of network is better
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -345,7 +342,7 @@ class MMDRegressor(HeteroscedasticRegressor):
         self.neighbours_, self.shares_ = known, np.array([0.5, 0.5])
         others = [known.of(inputs.transform(np.asarray(sample.x))) for sample in samples[1:]]
         return [
-            _with_more(rows, more)
+            rows.with_inputs(more)
             for rows, more in zip(lots, [known.among(), *others], strict=True)
         ]
 
@@ -357,7 +354,7 @@ class MMDRegressor(HeteroscedasticRegressor):
         for part in parts:
             taken = rows.take(torch.as_tensor(part, device=rows.y.device))
             plain = taken._replace(inputs=taken.x[:, : -Neighbours.n_features])
-            lots.append(_with_more(plain, self.neighbours_.among(part)))
+            lots.append(plain.with_inputs(self.neighbours_.among(part)))
         return MemberRows.join(lots, 1)
 
     def _inputs_of(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -374,17 +371,8 @@ class MMDRegressor(HeteroscedasticRegressor):
         """Let one network each with and without embeddings, trained for a while, decide."""
         for model in models:
             model._sees_waves = True
-        if self._setting("periodic") != "auto" or self.network != "mlp":
-            return
-        pilots = [_pilot(model, sees) for model in models for sees in (False, True)]
-        few = pilots[0]._n_members()
-        train_networks(pilots, [lot.of_first(few) for lot in lots for _ in (False, True)])
-        best = [
-            min(r["validation_score"] for r in pilot.history_ if r["stage"] == 2)
-            for pilot in pilots
-        ]
-        for model, without, through in zip(models, best[::2], best[1::2], strict=True):
-            model._sees_waves = through < without
+        if self._setting("periodic") == "auto" and self.network == "mlp":
+            choose_embeddings(models, lots)
 
     def _build(self, seeds: Sequence[int]) -> list[DistributionNetwork]:
         networks = super()._build(seeds)
@@ -483,7 +471,7 @@ class MMDRegressor(HeteroscedasticRegressor):
         if self.neighbours_ is None:
             return
         share = best_share(
-            _pool_crps(self._make_head(), outputs, y, weight), len(outputs) // 2, each
+            pool_crps(self._make_head(), outputs, y, weight), len(outputs) // 2, each
         )
         self.shares_ = np.array([share, 1.0 - share])
         self.neighbours_.forget_nearest()
@@ -518,30 +506,3 @@ class MMDRegressor(HeteroscedasticRegressor):
             )
         if self.updates not in ("all", "head"):
             raise ParameterError(f'updates must be "all" or "head", got {self.updates!r}.')
-
-
-def _with_more(rows: Rows, more: NDArray[np.float64]) -> Rows:
-    """Rows with further inputs beside their own."""
-    return rows._replace(inputs=torch.cat([rows.x, torch.as_tensor(more).to(rows.x)], dim=1))
-
-
-def _pilot(model: MMDRegressor, sees_waves: bool) -> MMDRegressor:
-    """One network of a model, to be trained for as long as it takes to see what is better."""
-    pilot = copy.copy(model)
-    pilot.members, pilot.folds_, pilot.verbose = 1, 0.0, False
-    pilot.matching_epochs = min(_PILOT_EPOCHS, model._setting("matching_epochs"))
-    pilot.decay, pilot.recalibrate, pilot._sees_waves = 0.0, False, sees_waves
-    return pilot
-
-
-def _pool_crps(
-    head: Head, outputs: Tensor, y: NDArray[np.float64], weight: NDArray[np.float64]
-) -> Callable[[tuple[int, ...]], float]:
-    """Mean CRPS of equal pools of networks, by their positions in outputs (M, n, n_outputs)."""
-    some = slice(None, None, max(1, len(y) // _CRPS_ROWS))
-
-    def crps(positions: tuple[int, ...]) -> float:
-        dist = equal_mixture(head, outputs[list(positions), some])
-        return float(np.average(dist.crps(y[some]), weights=weight[some]))
-
-    return crps

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -68,6 +70,10 @@ class Rows(NamedTuple):
     def take(self, index: Tensor | slice) -> Rows:
         """Return the rows of an index tensor, (b,) or (M, b), or of a slice."""
         return Rows(self.inputs[index], self.y[index], self.weight[index])
+
+    def with_inputs(self, more: NDArray[np.float64]) -> Rows:
+        """Rows of a table with further inputs, (n, q), beside their own."""
+        return self._replace(inputs=torch.cat([self.x, torch.as_tensor(more).to(self.x)], dim=1))
 
     @property
     def n_rows(self) -> int:
