@@ -72,7 +72,10 @@ def test_predictions_come_back_bit_for_bit(method, tmp_path) -> None:
     model.save(tmp_path / "model")
     again = method.load(tmp_path / "model")
     # What a default of `quality` stands for is written down as it was when the model was fitted.
-    assert again.get_params() == {name: model._setting(name) for name in model.get_params()}
+    expected = {name: model._setting(name) for name in model.get_params()}
+    if "cross_fit" in expected:  # which the number of rows decides as well
+        expected["cross_fit"] = None
+    assert again.get_params() == expected
     assert again.history_ == model.history_
     assert list(again.feature_names_in_) == ["size", "kind", "age"]
     for a, b in [
