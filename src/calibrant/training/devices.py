@@ -33,7 +33,7 @@ def threads_for(batch_size: int) -> Iterator[None]:
 
     Threads that wait for each other after every layer cost more than they bring below some
     hundred rows, and on a busy machine up to eighty times more. Every step of a window counts
-    as a row.
+    as a row, and so do the rows of every member.
     """
     before = torch.get_num_threads()
     if batch_size <= _SMALL_BATCH:

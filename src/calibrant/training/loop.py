@@ -72,7 +72,7 @@ def run_stage(
     steps = math.ceil(train.n_rows / stage.batch_size)
     average = WeightAverage(network, stage.average * steps) if stage.average else None
     progress.start(stage)
-    with threads_for(stage.batch_size * train.steps), own_stream(device):
+    with threads_for(stage.batch_size * train.steps * network.size), own_stream(device):
         first = validation_score(stage.score, network, validation)
         best = BestWeights(network, first, stage.patience, latest=not stage.keep_best)
 
