@@ -79,21 +79,19 @@ class Neighbours:
         its inputs neither. Without `rows` all of them, each informed by all others.
         """
         if rows is None:
-            rows, nearest = np.arange(len(self.y)), np.s_[:, : self.count]
-            distance, index = self._distance[nearest], self._index[nearest]
-        else:
-            known = np.zeros(len(self.y), dtype=bool)
-            known[rows] = True
-            unknown = ~known[self._index[rows]]
-            # The nearest that are known come first; where there are too few, the last of them
-            # stands in, and where there is none, the mean of all that are known.
-            order = np.argsort(unknown, axis=1, kind="stable")[:, : self.count]
-            index = np.take_along_axis(self._index[rows], order, axis=1)
-            distance = np.take_along_axis(self._distance[rows], order, axis=1)
-            y = self.y[_last_known(index, np.take_along_axis(unknown, order, axis=1))]
-            y[unknown.all(axis=1)] = self.y[rows].mean()
-            return self._scaled(distance, y)
-        return self._scaled(distance, self.y[index])
+            nearest = np.s_[:, : self.count]
+            return self._scaled(self._distance[nearest], self.y[self._index[nearest]])
+        known = np.zeros(len(self.y), dtype=bool)
+        known[rows] = True
+        unknown = ~known[self._index[rows]]
+        # The nearest that are known come first; where there are too few, the last of them stands
+        # in, and where there is none, the mean of all that are known.
+        order = np.argsort(unknown, axis=1, kind="stable")[:, : self.count]
+        index = np.take_along_axis(self._index[rows], order, axis=1)
+        distance = np.take_along_axis(self._distance[rows], order, axis=1)
+        y = self.y[_last_known(index, np.take_along_axis(unknown, order, axis=1))]
+        y[unknown.all(axis=1)] = self.y[rows].mean()
+        return self._scaled(distance, y)
 
     def arrays(self) -> dict[str, Array]:
         """What `__init__` needs, to be saved."""

@@ -48,8 +48,9 @@ def fit_together(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str,
         Of one class with the same parameters, `random_state` excepted; fitted in place.
     fits : sequence of mappings
         What `fit` is called with, by name, for every model: ``{"X": X, "y": y}`` and more. Inputs
-        must have the same number of columns (and steps); numbers of rows may differ a little, so
-        long as an `MMDRegressor` takes the same folds and neighbours for all of them.
+        must have the same number of columns (and steps). Numbers of rows should not differ by
+        much: all models take as many steps an epoch as the one with most rows, and where a model
+        has more networks than others for its number of rows, it is trained apart.
 
     Examples
     --------

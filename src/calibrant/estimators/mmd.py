@@ -77,8 +77,8 @@ class MMDRegressor(HeteroscedasticRegressor):
     ----------
     quality : {"fast", "default", "best"}
         How much work a model is worth; sets what is left at None, `head` and `epochs` too.
-        "default" is one Gaussian network, matched given the input; "fast" the same with five
-        epochs of matching. "best" pools networks with mixture heads, of two kinds (`neighbours`),
+        "default" is one Gaussian network (five below 1,000 rows), matched given the input; "fast"
+        one with five epochs of matching. "best" pools networks with mixture heads, of two kinds (`neighbours`),
         cross-fitted on four folds dealt out twice and trained by the kernel score with averaged
         weights and a rate that falls at the end; a pilot decides about `periodic`.
     periodic : float, "auto" or None
@@ -118,9 +118,10 @@ class MMDRegressor(HeteroscedasticRegressor):
         Budget of stage 2, as `epochs`, `batch_size`, `lr` and `patience` are of stage 1.
     neighbours : bool or None
         Train a second network for every one, which also sees the targets of the nearest training
-        rows; the CRPS of held-out rows decides how much each kind counts. For tables of 100 to
-        200,000 rows, not with a `cv` of your own. The model then keeps its training rows, inputs
-        and targets, and `save` writes them: mind their size, and who may read them.
+        rows; the CRPS of held-out rows decides how much each kind counts. For the "mlp" on tables
+        of 100 to 200,000 rows, where `fit` itself chooses what is held out. The model then keeps
+        its training rows, inputs and targets, and `save` writes them: mind their size, and who
+        may read them.
     average : float or None
         Epochs over which the weights of stage 2 are averaged; 0 takes them as they are.
     decay : float or None
