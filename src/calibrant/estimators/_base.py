@@ -259,11 +259,11 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             sample = sample._replace(groups=check_groups(to_local(groups), len(sample.y)))
         self.monotone_ = None
         self.target_name_ = _name_of(y)
-        if cv is None:  # a splitter of the user's own counts all rows
+        if cv is None or validation_data is not None:  # a splitter of one's own counts all rows
             sample = sample.take(sample.weight > 0)
         if validation_data is not None:
             valid = self._check_validation(validation_data)
-            return self._lot(sample.take(sample.weight > 0), valid, seed, shuffled=False)
+            return self._lot(sample, valid, seed, shuffled=False)
         if cv is None and (folds := self._folds(sample, seed)):
             return self._lot_of_folds(sample, folds, seed)
         inner, held_out = inner_split(
@@ -286,15 +286,14 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         (rows,) = self._scaled([sample])
         kinds = self._n_members() // len(folds)
         train = self._of_members(rows, [inner for inner, _ in folds]).repeated(kinds)
-        held_out = NetworkRegressor._of_members(self, rows, [part for _, part in folds])
+        held_out = MemberRows.of(rows, [part for _, part in folds]).repeated(kinds)
         self.n_held_out_ = len(sample.y)
         learn = partial(self._learn_from_folds, sample, rows, folds)
-        return Lot(rows, train, held_out.repeated(kinds), seed, learn)
+        return Lot(rows, train, held_out, seed, learn)
 
     def _of_members(self, rows: Rows, parts: Sequence[NDArray[np.intp]]) -> MemberRows:
         """Rows that the members learn from, each from a part of its own."""
-        device = rows.y.device
-        return MemberRows.of(rows, [torch.as_tensor(part, device=device) for part in parts])
+        return MemberRows.of(rows, parts)
 
     def _scaled(self, samples: Sequence[Sample], *, shuffled: bool = True) -> list[Rows]:
         """Rows of samples on the device, scaled by what the first of them shows.

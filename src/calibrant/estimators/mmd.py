@@ -314,8 +314,8 @@ class MMDRegressor(HeteroscedasticRegressor):
         """Bandwidth of every member: the inputs of several models lie differently far apart."""
         if self._setting("match") == "joint" and self.condition_bandwidth is None:
             some = [rows.take(median_rows(len(rows.y))).flat for rows in lots]
-            medians = [median_squared_distance(x) for x in some for _ in range(self._n_members())]
-            return 0.1 * torch.tensor(medians, dtype=torch.float64, device=some[0].device)
+            medians = np.repeat([median_squared_distance(x) for x in some], self._n_members())
+            return 0.1 * torch.as_tensor(medians, device=some[0].device)
         return self.condition_bandwidth
 
     def _setting(self, name: str) -> Any:

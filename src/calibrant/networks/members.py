@@ -133,9 +133,9 @@ class MemberNetworks(nn.Module):
         if self.size == 1:
             return monte_carlo_passes(self.single, x, count, seed)
         result = []
+        state = self._weights() | self._stacked_buffers()
         for i, rows in enumerate(x):
-            state = (self._weights() | self._stacked_buffers()).items()
-            weights = {name: value[i] for name, value in state}
+            weights = {name: value[i] for name, value in state.items()}
             result.append(monte_carlo_passes(self._pattern[0], rows, count, seed, weights))
         return torch.stack(result)
 

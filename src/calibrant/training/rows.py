@@ -106,9 +106,10 @@ class MemberRows(NamedTuple):
     weight: Tensor  # (M, n), of mean 1 over all places of a member, 0 where filled up
 
     @classmethod
-    def of(cls, rows: Rows, parts: Sequence[Tensor]) -> MemberRows:
+    def of(cls, rows: Rows, parts: Sequence[Tensor | NDArray[np.intp]]) -> MemberRows:
         """Give member m the rows ``parts[m]``."""
-        return cls._filled_up(rows, parts, [rows.weight[part] for part in parts])
+        positions = [torch.as_tensor(part, device=rows.y.device) for part in parts]
+        return cls._filled_up(rows, positions, [rows.weight[part] for part in positions])
 
     @classmethod
     def join(cls, lots: Sequence[Rows | MemberRows], members: int) -> MemberRows:
