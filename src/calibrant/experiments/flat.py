@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,12 +30,19 @@ def export(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
     if target.suffix not in (".csv", ".parquet"):
         raise ParameterError(f"{target} must end in .csv or .parquet: the suffix says which.")
     frame = flat_table(records)
-    work = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
+    with whole(target) as work:
         if target.suffix == ".csv":
             frame.to_csv(work, index=False)
         else:
             frame.to_parquet(work, index=False)
+
+
+@contextmanager
+def whole(target: Path) -> Iterator[Path]:
+    """Give a file to write that takes the place of `target` if all goes well."""
+    work = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        yield work
         os.replace(work, target)
     finally:
         work.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.errors import DataError, MissingFileError, ParameterError
+from calibrant.experiments.flat import whole
 from calibrant.experiments.store import FORMAT_VERSION, Cell, Record, Store
 
 SUFFIX = ".parquet"
@@ -43,12 +44,8 @@ def pack(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
     columns = list(dict.fromkeys(name for row in rows for name in row))
     table = pa.table({name: [row.get(name) for row in rows] for name in columns})
     table = table.replace_schema_metadata({"calibrant_format": str(FORMAT_VERSION)})
-    work = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
+    with whole(target) as work:
         parquet.write_table(table, work, compression="zstd", compression_level=19)
-        os.replace(work, target)
-    finally:
-        work.unlink(missing_ok=True)
 
 
 def unpack(path: str | os.PathLike[str]) -> list[Record]:
