@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -135,16 +136,15 @@ def with_lightning(train: Rows, held_out: Rows) -> Callable[[], None] | None:
 
 def stages(train: Rows) -> list[Stage]:
     """Both stages as the estimator runs them by default, for as many epochs as a turn has."""
-    generator = torch.Generator(train.y.device).manual_seed(0)
     model = MMDRegressor(batch_size=BATCH, hidden=HIDDEN, condition_bandwidth=1.6)
-    both = model._stages([train], generator)
+    both = model._stages([train], generator(train.y.device))
     return [replace(stage, epochs=EPOCHS, patience=EPOCHS) for stage in both]
 
 
 def ours(stage: Stage, train: Rows, held_out: Rows, seeds: range) -> Callable[[], None]:
     """`EPOCHS` epochs of a stage for as many members as there are seeds."""
     network = members(train, seeds)
-    generators = [torch.Generator(train.y.device).manual_seed(seed) for seed in seeds]
+    generators = [generator(train.y.device, seed) for seed in seeds]
     return lambda: void(run_stage(stage, network, train, held_out, generators, Silent()))
 
 
@@ -268,8 +268,10 @@ def report_gpu(n: int) -> None:
     print(f"{'by hand, not recorded':<34}{1e3 * eager / steps:>10.3f}")
     one, two = stages(train)
     windows = make_windows(n, device)
-    (lstm,) = HeteroscedasticRegressor(batch_size=BATCH, network="lstm")._stages([windows], _())
-    mixture = MMDRegressor(quality="best", batch_size=BATCH)._stages([train], _())[-1]
+    (lstm,) = HeteroscedasticRegressor(batch_size=BATCH, network="lstm")._stages(
+        [windows], generator(device)
+    )
+    mixture = MMDRegressor(quality="best", batch_size=BATCH)._stages([train], generator(device))[-1]
     for name, stage, rows, seeds, kind, target in (
         ("stage 1", one, train, 1, "mlp", "<= 0.22"),
         ("stage 1, 5 members", one, train, 5, "mlp", ""),
@@ -282,15 +284,9 @@ def report_gpu(n: int) -> None:
         ("LSTM 128-64, window 5, 5 members", lstm, windows, 5, "lstm", ""),
     ):
         network = members(rows, range(seeds), kind)
-        generators = [torch.Generator(device).manual_seed(seed) for seed in range(seeds)]
+        generators = [generator(device, seed) for seed in range(seeds)]
         held = rows.take(slice(0, 512)) if kind == "lstm" else held_out
-
-        def run(epochs: int, stage=stage, rows=rows, network=network, g=generators, held=held):  # type: ignore[no-untyped-def]
-            timed = replace(stage, epochs=epochs, patience=epochs)
-            return cost(
-                lambda: void(run_stage(timed, network, rows, held, g, Silent())), 1, 1, device
-            ).wall
-
+        run = partial(timed, stage, network, rows, held, generators)
         run(16)
         short, long = run(16), run(116)
         step = (long - short) / (100 * steps)
@@ -299,8 +295,25 @@ def report_gpu(n: int) -> None:
     print(f"\na step needs {needed / 1e6:.0f} MFLOP, products reach {rate / 1e12:.1f} TFLOP/s")
 
 
-def _() -> torch.Generator:
-    return torch.Generator("cuda").manual_seed(0)
+def timed(
+    stage: Stage,
+    network: MemberNetworks,
+    train: Rows,
+    held_out: Rows,
+    generators: list[torch.Generator],
+    epochs: int,
+) -> float:
+    """Seconds of so many epochs of a stage."""
+    whole = replace(stage, epochs=epochs, patience=epochs)
+
+    def turn() -> None:
+        run_stage(whole, network, train, held_out, generators, Silent())
+
+    return cost(turn, 1, 1, train.y.device).wall
+
+
+def generator(device: torch.device, seed: int = 0) -> torch.Generator:
+    return torch.Generator(device).manual_seed(seed)
 
 
 def make_windows(n: int, device: torch.device) -> Rows:
