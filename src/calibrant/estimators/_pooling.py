@@ -25,11 +25,11 @@ def as_of_all(values: Array, shares: Array, each: int) -> Array:
     """PIT values that the pool of all networks would have given, (n,).
 
     Out of fold a row is predicted by R networks of every kind, in the end by all `each` of them,
-    whose distribution functions F are averaged. Given the row the F(y) of a kind are draws of
-    one distribution, with variance b, so the mean square of ``F(y) - 1/2`` of a pool of r of
-    them is exactly ``a + b / r``. The normal scores of the pools of R are drawn in until their
-    mean square is that of all. Scores, and not the predictions themselves, so that atoms stay
-    where they are.
+    whose distribution functions F are averaged. Given the row the F(y) of such sets, one network
+    of every kind that learned from the same rows, are draws of one distribution, with variance
+    b, so the mean square of ``F(y) - 1/2`` of a pool of r of them is exactly ``a + b / r``. The
+    normal scores of the pools of R are drawn in until their mean square is that of all. Scores,
+    and not the predictions themselves, so that atoms stay where they are.
 
     Parameters
     ----------
@@ -40,12 +40,11 @@ def as_of_all(values: Array, shares: Array, each: int) -> Array:
     each : int
         Networks of a kind.
     """
-    size = values.shape[2]
-    pooled: Array = values.mean(axis=2) @ shares
+    sets: Array = values.transpose(0, 2, 1) @ shares  # (n, R)
+    size, pooled = sets.shape[1], sets.mean(axis=1)
     if size == 1:
         return pooled  # nothing to learn b from
-    apart = values.var(axis=2, ddof=1).mean(axis=0)  # (kinds,)
-    fall = float(shares**2 @ apart) * (1.0 / size - 1.0 / each)
+    fall = float(sets.var(axis=1, ddof=1).mean()) * (1.0 / size - 1.0 / each)
     wanted = float(np.mean((pooled - 0.5) ** 2)) - fall
     score = ndtri(np.clip(pooled, _END, 1.0 - _END))
 

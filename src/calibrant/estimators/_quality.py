@@ -13,31 +13,32 @@ _ONE_GAUSSIAN: dict[str, Any] = {
     "cross_fit": 0,
     "epochs": 200,
     "match": "joint",
-    "matching_epochs": 50,
+    "matching_epochs": 5,
     "matching_lr": 3e-4,
     "matching_patience": 10,
     "neighbours": False,
     "average": 0.0,
     "decay": 0.0,
 }
-_MIXTURES: dict[str, Any] = {
+_ONE_MIXTURE: dict[str, Any] = {
     "head": "mixture",
-    "periodic": "auto",
-    "members": 2,
-    "cross_fit": 4,
+    "periodic": 0.0,
+    "members": 1,
+    "cross_fit": 0,
     "epochs": 10,  # the likelihood finds the shape, the kernel score does the rest
     "match": "rows",
-    "matching_epochs": 400,
+    "matching_epochs": 100,
     "matching_lr": 1e-3,
     "matching_patience": 60,
-    "neighbours": True,
+    "neighbours": False,
     "average": 5.0,
     "decay": 0.25,
 }
 PRESETS: dict[Quality, dict[str, Any]] = {
-    "fast": _ONE_GAUSSIAN | {"matching_epochs": 5},
-    "default": _ONE_GAUSSIAN,
-    "best": _MIXTURES,
+    "fast": _ONE_GAUSSIAN,
+    "default": _ONE_MIXTURE,
+    "best": _ONE_MIXTURE
+    | {"periodic": "auto", "members": 2, "cross_fit": 4, "matching_epochs": 400, "neighbours": True},
 }
 
 

@@ -77,10 +77,11 @@ class MMDRegressor(HeteroscedasticRegressor):
     ----------
     quality : {"fast", "default", "best"}
         How much work a model is worth; sets what is left at None, `head` and `epochs` too.
-        "default" is one Gaussian network (five below 1,000 rows), matched given the input; "fast"
-        one with five epochs of matching. "best" pools networks with mixture heads, of two kinds
-        (`neighbours`), cross-fitted on four folds dealt out twice and trained by the kernel score
-        with averaged weights and a rate that falls at the end; a pilot decides about `periodic`.
+        "fast" is one Gaussian network, matched given the input for five epochs. "default" is one
+        with a mixture head (five below 1,000 rows), trained by the kernel score with averaged
+        weights and a rate that falls at the end. "best" trains such networks four times as long,
+        of two kinds (`neighbours`), cross-fitted on four folds dealt out twice, and pools them; a
+        pilot decides about `periodic`.
     periodic : float, "auto" or None
         As in `HeteroscedasticRegressor`; with "auto" ("best") a short training with and without
         the embedding decides, by the CRPS of held-out rows.

@@ -186,8 +186,13 @@ STAGE_1 = {
     "mmd-fast-stage1": Method(
         "stage 1 of mmd-fast", "MMDRegressor", "ours", always={"quality": "fast"} | _NO_STAGE_2
     ),
-    "mmd-stage1": Method("stage 1 of mmd", "MMDRegressor", "ours", always=_NO_STAGE_2),
-    # Its ten epochs of likelihood are a start only; alone they get the budget of both stages.
+    # Ten epochs of likelihood are a start only; alone they get the budget of both stages.
+    "mmd-stage1": Method(
+        "the network of mmd, by likelihood",
+        "MMDRegressor",
+        "ours",
+        always={"epochs": 110} | _NO_STAGE_2,
+    ),
     "mmd-best-stage1": Method(
         "the networks of mmd-best, by likelihood",
         "MMDRegressor",
