@@ -1,4 +1,4 @@
-"""The kernel score in Triton, run by Triton's interpreter on a CPU (see the conftest beside)."""
+"""The kernel score in Triton, run by Triton's interpreter on a CPU (see tests/conftest.py)."""
 
 from __future__ import annotations
 
