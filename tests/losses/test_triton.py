@@ -1,4 +1,4 @@
-"""The Triton kernel, run by Triton's interpreter on a CPU (see the conftest beside)."""
+"""The Triton kernel, run by Triton's interpreter on a CPU (see tests/conftest.py)."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from calibrant.networks import GaussianHead, MemberNetworks, PeriodicEmbedding, build_network
+from calibrant.networks.embeddings import embed
 
 
 def test_the_formula() -> None:
@@ -40,3 +41,12 @@ def test_members_and_sequences_pass_through_it() -> None:
         torch.testing.assert_close(answer, network(x))
     plain = build_network("mlp", 3, (8,), GaussianHead(), steps=4)
     assert not any("frequencies" in name for name, _ in plain.named_parameters())
+
+
+def test_the_slopes_of_an_embedding_are_differences() -> None:
+    generator = torch.Generator().manual_seed(0)
+    shapes = (2, 3, 2), (2, 2, 4), (2, 2, 8, 3), (2, 2, 3)
+    x, *weights = (torch.randn(s, generator=generator, dtype=torch.float64) for s in shapes)
+    leaves = [each.requires_grad_() for each in (x, *weights)]
+    gate = torch.ones(2, dtype=torch.float64)
+    assert torch.autograd.gradcheck(lambda *parts: embed(*parts, gate), leaves)

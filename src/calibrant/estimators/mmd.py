@@ -244,16 +244,16 @@ class MMDRegressor(HeteroscedasticRegressor):
 
         def loss(network: MemberNetworks, rows: Rows) -> Tensor:
             outputs = network.outputs(rows.x)
-            value = torch.zeros((), device=outputs.device)
+            dist = network.head.torch_distribution(outputs)
+            terms: list[Tensor] = []
             if matching is not None:
                 matched, some = self._matched(outputs, rows)
-                dist = network.head.torch_distribution(matched)
-                value = matching(dist, some.y, some.flat, some.weight, generator)
+                part = dist if matched is outputs else network.head.torch_distribution(matched)
+                terms.append(matching(part, some.y, some.flat, some.weight, generator))
             if self.anchor > 0:
-                dist = network.head.torch_distribution(outputs)
                 score = kernel_score(dist, rows.y, anchor_kernel, torch.float32)
-                value = value + self.anchor * (rows.weight * score).mean(dim=-1)
-            return value
+                terms.append(self.anchor * (rows.weight * score).mean(dim=-1))
+            return terms[0] if len(terms) == 1 else terms[0] + terms[1]
 
         size = self.matching_batch_size
         stage2 = Stage(

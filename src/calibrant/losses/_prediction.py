@@ -32,13 +32,7 @@ class Prediction(NamedTuple):
         cls, dist: TorchDistribution, y: Tensor, dtype: torch.dtype = torch.float64
     ) -> Prediction:
         """Take a Normal of shape (..., n) or a MixtureSameFamily of normals apart."""
-        weights, means, scales = _components(dist)
-        shape = means.shape[:-1]
-        if y.shape not in (shape, shape[-1:]):
-            raise ParameterError(
-                f"y must have shape {tuple(shape)} to match the predictions, got {tuple(y.shape)}."
-                " An (n, 1) output needs .squeeze(-1)."
-            )
+        weights, means, scales = normals_of(dist, y)
         return cls(weights.to(dtype), means.to(dtype), scales.to(dtype).square())
 
     def draw(self, generator: torch.Generator | None) -> Prediction:
@@ -80,8 +74,19 @@ def compare_rows(prediction: Prediction, y: Tensor, kernel: Kernel) -> Tensor:
     return targets - mixed - mixed.mT + predicted
 
 
+def normals_of(dist: TorchDistribution, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Weights, means and standard deviations of predictions for y, each (..., n, K)."""
+    weights, means, scales = _components(dist)
+    shape = means.shape[:-1]
+    if y.shape not in (shape, shape[-1:]):
+        raise ParameterError(
+            f"y must have shape {tuple(shape)} to match the predictions, got {tuple(y.shape)}."
+            " An (n, 1) output needs .squeeze(-1)."
+        )
+    return weights, means, scales
+
+
 def _components(dist: TorchDistribution) -> tuple[Tensor, Tensor, Tensor]:
-    """Weights, means and standard deviations, each (..., n, K)."""
     if isinstance(dist, Normal):
         return torch.ones_like(dist.loc)[..., None], dist.loc[..., None], dist.scale[..., None]
     if isinstance(dist, MixtureSameFamily):

@@ -7,7 +7,8 @@ from torch import Tensor
 from torch.distributions import Distribution as TorchDistribution
 
 from calibrant.kernels import EnergyKernel, Kernel
-from calibrant.losses._prediction import Prediction, score_rows
+from calibrant.losses._device import in_triton
+from calibrant.losses._prediction import Prediction, normals_of, score_rows
 
 
 def kernel_score(
@@ -24,6 +25,13 @@ def kernel_score(
     dtype : torch.dtype
         Precision to compute in; half of it is enough for a gradient.
     """
+    single = dtype == torch.float32 and not y.requires_grad
+    if single and isinstance(kernel, EnergyKernel) and in_triton(y):
+        from calibrant.losses._triton_score import MOST_NORMALS, energy_score
+
+        weights, means, scales = normals_of(dist, y)
+        if means.shape[-1] <= MOST_NORMALS:
+            return energy_score(weights, means, scales, y)
     return score_rows(Prediction.of(dist, y, dtype), y, kernel)
 
 

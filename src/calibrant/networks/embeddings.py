@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import Function
 
 _FREQUENCIES = 32
 _WIDTH = 16
@@ -50,13 +52,34 @@ class PeriodicEmbedding(nn.Module):
 
 def embed(x: Tensor, frequencies: Tensor, weight: Tensor, bias: Tensor, gate: Tensor) -> Tensor:
     """Embedded rows (M, n, d + 16 d) of M members with rows (M, n, d) and weights of their own."""
-    angle = 2.0 * math.pi * frequencies[:, None] * x[..., None]  # (M, n, d, 32)
-    waves = torch.cat([torch.sin(angle), torch.cos(angle)], dim=-1)
+    angle = 2.0 * math.pi * frequencies[:, :, None] * x.mT[..., None]  # (M, d, n, 32)
+    waves = cast(Tensor, _Waves.apply(angle))  # type: ignore[no-untyped-call]
     # (M d, n, 64) @ (M d, 64, 16): one product for each input of each member, all at once
-    columns = waves.transpose(1, 2).flatten(0, 1)
+    columns = waves.flatten(0, 1)
     mixed = torch.baddbmm(bias.flatten(0, 1)[:, None], columns, weight.flatten(0, 1)).relu()
     mixed = mixed.unflatten(0, frequencies.shape[:2]).transpose(1, 2).flatten(2)
     return torch.cat([x, gate.view(-1, 1, 1) * mixed], dim=-1)
+
+
+class _Waves(Function):
+    """Sines and cosines, side by side; each is the slope of the other, which is kept."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(angle: Tensor) -> Tensor:
+        return torch.cat([torch.sin(angle), torch.cos(angle)], dim=-1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> Tensor:
+        (waves,) = ctx.saved_tensors
+        sine, cosine = waves.chunk(2, dim=-1)
+        by_sine, by_cosine = slope.chunk(2, dim=-1)
+        return torch.addcmul(by_sine * cosine, by_cosine, sine, value=-1.0)
 
 
 class InputGate(nn.Module):

@@ -1,0 +1,61 @@
+"""What heads do in fewer operations than torch would (Triton: see tests/conftest.py)."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.distributions import Categorical
+
+from calibrant.networks import MixtureHead
+from calibrant.networks.heads import bounded_scale
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def test_the_weights_of_a_mixture_are_those_of_its_logits() -> None:
+    generator = torch.Generator().manual_seed(0)
+    outputs = 30.0 * torch.randn(2, 4, 9, generator=generator, dtype=torch.float64)
+    outputs.requires_grad_()
+    ours = MixtureHead(3).torch_distribution(outputs).mixture_distribution
+    torchs = Categorical(logits=outputs[..., :3])
+    assert ours.batch_shape == torchs.batch_shape == (2, 4)
+    chosen = torch.tensor([[0, 1, 2, 0], [2, 2, 1, 0]])
+    slopes = []
+    for each in (ours, torchs):
+        (each.log_prob(chosen).sum() + each.probs[..., 0].sum()).backward()
+        slopes.append(outputs.grad.clone())
+        outputs.grad = None
+    torch.testing.assert_close(ours.logits, torchs.logits)
+    torch.testing.assert_close(ours.probs, torchs.probs)
+    torch.testing.assert_close(*slopes)
+    assert ours.sample((5,)).shape == (5, 2, 4)
+
+
+@pytest.mark.parametrize("shape", [(1,), (300,), (2, 7, 3)])
+@pytest.mark.parametrize("part", [slice(None), slice(1, None, 2)])
+def test_the_scale_in_triton_is_that_in_float64(shape, part) -> None:
+    pytest.importorskip("triton", reason="Triton is not installed (Linux only)")
+    from calibrant.networks._triton_scale import bound_scale
+
+    wide = torch.linspace(-40.0, 30.0, 2 * torch.Size(shape).numel(), device=DEVICE)
+    log_variance = wide.view(*shape[:-1], 2 * shape[-1])[..., part]
+    scale, slope = bound_scale(log_variance, -23.0, 10.0)
+    exact = log_variance.double().requires_grad_()
+    expected = bounded_scale(exact)
+    expected.sum().backward()
+    assert scale.shape == slope.shape == log_variance.shape
+    torch.testing.assert_close(scale.double(), expected.detach(), rtol=1e-5, atol=0)
+    torch.testing.assert_close(slope.double(), exact.grad, rtol=1e-5, atol=1e-20)
+
+
+def test_no_log_variance_is_too_far_out_for_triton() -> None:
+    pytest.importorskip("triton", reason="Triton is not installed (Linux only)")
+    from calibrant.networks._triton_scale import bound_scale
+
+    far = torch.tensor([-1e4, 1e4, float("nan")], device=DEVICE)
+    scale, slope = bound_scale(far, -23.0, 10.0)
+    bounds = torch.tensor([-11.5, 5.0], device=DEVICE).exp()
+    torch.testing.assert_close(scale[:2], bounds, rtol=1e-6, atol=0)
+    assert (slope[:2] == 0).all()
+    assert scale[2].isnan()
+    assert slope[2].isnan()
