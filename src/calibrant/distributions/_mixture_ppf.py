@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from calibrant.distributions._checks import Array
+from calibrant.distributions._mixture_points import component_points
 from calibrant.distributions._search import search_rows
 from calibrant.distributions.normal import LOG_SQRT_2PI, normal_pdf
 
@@ -59,7 +60,7 @@ def _first_guess(w: Array, m: Array, s: Array, z: Array) -> tuple[Array, Array, 
     in probit units, ``ndtri(F)``, the curve is nearly straight.
     """
     n, width = len(w), z.shape[1]
-    grid = np.sort((m[:, :, None] + s[:, :, None] * _GRID).reshape(n, -1), axis=1)
+    grid = component_points(m, s, _GRID)
     probit, density = _probit_table(w, m, s, grid)
     z = np.broadcast_to(z, (n, width))
     cell = np.clip(search_rows(probit, z), 1, grid.shape[1] - 1)

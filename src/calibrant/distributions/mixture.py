@@ -18,6 +18,7 @@ from calibrant.distributions._checks import (
     same_shape,
     show,
 )
+from calibrant.distributions._mixture_points import FEW_COMPONENTS, component_points
 from calibrant.distributions._mixture_ppf import TABLE_POINTS, mixture_ppf
 from calibrant.distributions.normal import LOG_SQRT_2PI, STANDARD_PANELS, Normal, normal_pdf
 from calibrant.errors import ParameterError
@@ -149,12 +150,11 @@ class Mixture(Distribution):
         return loc + scale * rng.standard_normal((len(self), n))
 
     def _panels(self) -> Array:
-        points = self.locs[:, :, None] + self.scales[:, :, None] * STANDARD_PANELS
-        return np.sort(points.reshape(len(self), -1), axis=1)
+        return component_points(self.locs, self.scales, STANDARD_PANELS)
 
     def _cells_per_row(self) -> int:
         n_components: int = self.locs.shape[1]
-        return TABLE_POINTS * n_components
+        return TABLE_POINTS * min(n_components, FEW_COMPONENTS)
 
     def affine(self, loc: ArrayLike, scale: ArrayLike) -> Self:
         """Return the distribution of ``loc + scale * Y``: again a mixture."""

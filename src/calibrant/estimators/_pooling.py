@@ -41,7 +41,8 @@ def as_of_all(values: Array, shares: Array, each: int) -> Array:
         Networks of a kind.
     """
     sets: Array = values.transpose(0, 2, 1) @ shares  # (n, R)
-    size, pooled = sets.shape[1], sets.mean(axis=1)
+    size = sets.shape[1]
+    pooled: Array = sets.mean(axis=1)
     if size == 1:
         return pooled  # nothing to learn b from
     fall = float(sets.var(axis=1, ddof=1).mean()) * (1.0 / size - 1.0 / each)

@@ -34,11 +34,17 @@ _ONE_MIXTURE: dict[str, Any] = {
     "average": 5.0,
     "decay": 0.25,
 }
+_MANY: dict[str, Any] = {
+    "periodic": "auto",
+    "members": 2,
+    "cross_fit": 4,
+    "matching_epochs": 400,
+    "neighbours": True,
+}
 PRESETS: dict[Quality, dict[str, Any]] = {
     "fast": _ONE_GAUSSIAN,
     "default": _ONE_MIXTURE,
-    "best": _ONE_MIXTURE
-    | {"periodic": "auto", "members": 2, "cross_fit": 4, "matching_epochs": 400, "neighbours": True},
+    "best": _ONE_MIXTURE | _MANY,
 }
 
 
