@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 
 import pytest
@@ -12,8 +13,46 @@ from calibrant.errors import ParameterError
 from calibrant.networks import GaussianHead, MemberNetworks, Recurrent, build_network
 from calibrant.networks.dropout import SequenceDropout
 from calibrant.networks.recurrent import gru_states, lstm_states
+from calibrant.training.averaging import WeightAverage
 
 CELLS = ["lstm", "gru"]
+
+
+@pytest.fixture
+def blocks(monkeypatch) -> set[tuple[int, ...]]:
+    """Where torch has laid out weights as cuDNN wants them; a layer with others fails to run."""
+    found: set[tuple[int, ...]] = set()
+
+    def places(layer: nn.RNNBase) -> tuple[int, ...]:
+        return tuple(weight.data_ptr() for weight in layer._flat_weights)
+
+    def forward(layer: nn.LSTM, x: Tensor) -> tuple[Tensor, None]:
+        assert places(layer) in found
+        return x.new_ones(*x.shape[:-1], layer.hidden_size), None
+
+    monkeypatch.setattr(nn.RNNBase, "flatten_parameters", lambda layer: found.add(places(layer)))
+    monkeypatch.setattr(nn.LSTM, "forward", forward)
+    return found
+
+
+def test_weights_of_one_network_are_always_one_block(blocks) -> None:
+    """Else cuDNN copies them in every call, and warns."""
+    built = [
+        build_network("lstm", 4, (6, 5), GaussianHead(), dropout=0.25, steps=5) for _ in range(3)
+    ]
+    x = torch.zeros(2, 5, 4)
+    one = MemberNetworks(built, sequences=True).part(slice(1, 2))
+    one.outputs(x)
+    twin = copy.deepcopy(one)
+    with pytest.raises(AssertionError):
+        twin.outputs(x)
+    twin.to(torch.float64).outputs(x.double())
+    one.passes(x, 4, seed=0)
+    average = WeightAverage(one, 10)
+    for _ in range(2):
+        with average.in_place():
+            one.outputs(x)
+        one.outputs(x)
 
 
 @pytest.mark.parametrize(("kind", "states"), [(nn.LSTM, lstm_states), (nn.GRU, gru_states)])

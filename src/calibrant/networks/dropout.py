@@ -15,6 +15,8 @@ from calibrant.errors import ParameterError
 class SequenceDropout(nn.Dropout):
     """Dropout of sequences (n, steps, width): a unit is dropped in all steps of a row, or in none.
 
+    Those of members, time in front of the rows, are (M, steps, n, width).
+
     Dropping anew in every step would wash the memory out, and would differ from what a
     Monte-Carlo pass drops (Gal and Ghahramani 2016, "A theoretically grounded application of
     dropout in recurrent neural networks").
@@ -84,7 +86,9 @@ def monte_carlo_passes(
     weights : mapping, optional
         Weights by name that stand in for the network's own.
     """
-    thinned = copy.deepcopy(network).eval()
+    # Moved even if it is there: that lays the weights of torch's recurrent layers, each copied by
+    # itself, into the one block that cuDNN wants.
+    thinned = copy.deepcopy(network).to(x.device).eval()
     generator = torch.Generator().manual_seed(seed)
     found = [
         (module, name, child)

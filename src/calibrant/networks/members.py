@@ -14,10 +14,12 @@ from calibrant.errors import ParameterError
 from calibrant.networks.distribution_network import DistributionNetwork
 from calibrant.networks.dropout import monte_carlo_passes
 from calibrant.networks.embeddings import InputGate, PeriodicEmbedding, embed
+from calibrant.networks.lstm import lstm_layer
 from calibrant.networks.mlp import MLP
 from calibrant.networks.recurrent import Recurrent
 
 _BATCHED = (nn.Flatten, InputGate, PeriodicEmbedding, MLP)  # layers that `_by_layers` knows
+_LSTM_PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 class MemberNetworks(nn.Module):
@@ -71,6 +73,8 @@ class MemberNetworks(nn.Module):
             and all(isinstance(layer, _BATCHED) for layer in pattern.body)
         ):
             return self._by_layers(pattern, rows)
+        if type(pattern.body) is Recurrent and pattern.body.cell == "lstm":
+            return self._by_steps(pattern.body, rows)
 
         def one(weights: dict[str, Tensor], buffers: dict[str, Tensor], rows: Tensor) -> Tensor:
             result: Tensor = functional_call(pattern, (weights, buffers), (rows,))
@@ -106,6 +110,18 @@ class MemberNetworks(nn.Module):
                 names = ("frequencies", "weight", "bias", "gate")
                 x = embed(x, *(weights[f"{name}.{part}"] for part in names))
         return x
+
+    def _by_steps(self, body: Recurrent, rows: Tensor) -> Tensor:
+        """Outputs of LSTM networks: as vmap gives them, in a tenth of the operations."""
+        weights = self._weights()
+        x = rows.transpose(-3, -2).contiguous()  # time in front of the rows
+        x = x.expand(self.size, *x.shape[-3:])
+        last = len(body.layers) - 1
+        for i in range(last + 1):
+            names = (f"body.layers.{i}.{part}_l0" for part in _LSTM_PARTS)
+            x = lstm_layer(x, *(weights[name] for name in names), last=i == last)
+            x = body.after(x) if i == last else body.between(x)
+        return torch.baddbmm(weights["output.bias"][:, None], x, weights["output.weight"].mT)
 
     def part(self, members: slice) -> MemberNetworks:
         """Some of the members as networks of their own; all of them are the same object."""

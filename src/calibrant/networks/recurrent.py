@@ -31,14 +31,16 @@ class Recurrent(nn.Module):
     Notes
     -----
     The layers are torch's, weights included. One network runs torch's fused code; it can't be
-    batched over members, so `MemberNetworks` sets `stepwise` and the steps are plain products
-    of the same weights.
+    batched over members. `MemberNetworks` runs LSTM networks by `lstm_layer`; for GRU networks
+    and for modules that hold this one it sets `stepwise`, and the steps are plain products of the
+    same weights.
     """
 
     def __init__(
         self, cell: Cell, n_features: int, hidden: Sequence[int] = (128, 64), dropout: float = 0.0
     ) -> None:
         super().__init__()
+        self.cell = cell
         kind = nn.LSTM if cell == "lstm" else nn.GRU
         self.layers = nn.ModuleList(
             kind(before, after, batch_first=True)
@@ -68,9 +70,7 @@ class Recurrent(nn.Module):
 def lstm_states(layer: nn.RNNBase, x: Tensor) -> Tensor:
     """What ``nn.LSTM`` of one layer says, (n, steps, width), by plain products.
 
-    With gates ``i, f, o`` and candidate ``g`` from ``W_ih x_t + b_ih + W_hh h + b_hh``::
-
-        c = sigmoid(f) c + sigmoid(i) tanh(g)        h = sigmoid(o) tanh(c)
+    The formula is that of `lstm_layer`, which does the same for M layers at once.
     """
     w_input, w_state, b_input, b_state = layer.all_weights[0]
     width = w_state.shape[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -25,7 +26,10 @@ class WeightAverage:
 
     def __init__(self, network: MemberNetworks, steps: float) -> None:
         self._live: list[torch.Tensor] = list(network.parameters())
-        self._mean = [weight.detach().clone() for weight in self._live]
+        # A network moves as a whole: that lays the weights of torch's recurrent layers into the
+        # one block that cuDNN wants.
+        twin = copy.deepcopy(network).to(self._live[0].device)
+        self._mean = [weight.detach() for weight in twin.parameters()]
         self._least = 1.0 / max(steps, 1.0)
         self._taken = 0
 
