@@ -20,6 +20,7 @@ from calibrant.distributions import (
     Normal,
     Quantiles,
     Recalibrated,
+    Snapped,
     Stacked,
     Warped,
 )
@@ -128,6 +129,19 @@ def warped(draw: Draw, base: st.SearchStrategy, least: float) -> Warped:
     return Warped(dist, knots, np.arange(1, count + 1) / (count + 1))
 
 
+@st.composite
+def snapped(draw: Draw, base: st.SearchStrategy) -> Snapped:
+    """A base with one to four cells within some spreads of its mean, some next to each other."""
+    dist, count = draw(base), draw(st.integers(1, 4))
+    gaps = draw(arrays(np.float64, (2, count), elements=st.floats(0.05, 1)))
+    gaps[0, 1:] *= draw(arrays(np.float64, count - 1, elements=st.sampled_from([0.0, 1.0])))
+    # Odd numbers: a very narrow component on the very edge of a cell is inside or outside by luck.
+    edges = np.cumsum(gaps.T.ravel()) - 1.2345678 - draw(st.floats(0, 1)) / 3.0
+    edges = dist.mean[:, None] + dist.stddev[:, None] * edges
+    low, high = edges[:, ::2], edges[:, 1::2]
+    return Snapped(dist, np.clip(low + draw(st.floats(0, 1)) * (high - low), low, high), low, high)
+
+
 @dataclass(frozen=True)
 class Family:
     """How to draw n rows of a family."""
@@ -162,6 +176,11 @@ def families(mixtures: Callable[[int], st.SearchStrategy], least: float) -> dict
         "clipped quantiles": Family(lambda n: clipped(quantiles(n), least), continuous=False),
         "clipped recalibrated": Family(
             lambda n: clipped(recalibrated(mixtures(n)), least), continuous=False
+        ),
+        "snapped normal": Family(lambda n: snapped(normals(n)), continuous=False),
+        "snapped mixture": Family(lambda n: snapped(mixtures(n)), continuous=False),
+        "recalibrated snapped": Family(
+            lambda n: recalibrated(snapped(normals(n))), continuous=False
         ),
         "warped normal": Family(lambda n: warped(normals(n), least)),
         "warped mixture": Family(lambda n: warped(mixtures(n), least)),
@@ -215,6 +234,9 @@ def example(name: str, n: int = 5, seed: int = 0) -> Distribution:
         "clipped mixture": Clipped(mixture, -1.0, 1.5),
         "clipped quantiles": Clipped(quantiles, -1.0, 1.5),
         "clipped recalibrated": Clipped(Recalibrated(mixture, g), high=1.0),
+        "snapped normal": Snapped(normal, [-1.0, 0.0, 0.7], [-1.5, -0.5, 0.5], [-0.5, 0.2, 0.9]),
+        "snapped mixture": Snapped(mixture, [0.0, 1.0], [-0.5, 0.5], [0.5, 1.5]),
+        "recalibrated snapped": Recalibrated(Snapped(mixture, [0.0], [-0.5], [0.5]), g),
         "warped normal": Warped(normal, knots, levels),
         "warped mixture": Warped(mixture, knots, levels),
         "warped empirical": Warped(empirical, knots, levels),

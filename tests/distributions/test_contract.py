@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import kstest
 from tests.distributions.strategies import FAMILIES, LEVELS, TAME_FAMILIES, example
 
-from calibrant.distributions import Distribution, Stacked, concatenate
+from calibrant.distributions import Distribution, Snapped, Stacked, concatenate
 from calibrant.errors import CalibrantError, DataError, ParameterError
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -297,6 +297,9 @@ def test_crps_and_moments_to_many_digits(name: str) -> None:
     atoms = dist.ppf(np.linspace(1e-15, 1 - 1e-15, 500))
     ends = dist.ppf([1e-15, 1 - 1e-15])
     edges = np.concatenate([knots, atoms, y, np.linspace(*ends.T, 300, axis=1)], axis=1)
+    for each in (dist, getattr(dist, "base", dist)):
+        if isinstance(each, Snapped):  # the cdf bends at both ends of a cell, too
+            edges = np.concatenate([edges, each.low, each.high], axis=1)
     edges = np.sort(np.concatenate([edges, y.min(axis=1, keepdims=True) - 1], axis=1), axis=1)
     nodes, weights = np.polynomial.legendre.leggauss(8)
     width = np.diff(edges, axis=1)[:, :, None]

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from calibrant import MMDRegressor
 from calibrant.distributions import Mixture, Normal
 from calibrant.errors import DataError, ParameterError
-from calibrant.estimators._pooling import SHARES, as_of_all, best_share
+from calibrant.estimators._pooling import SHARES, as_of_all, best_share, narrowing
 from calibrant.estimators._quality import PRESETS, limited
 from calibrant.estimators._validation import check_sample
 from calibrant.metrics import pit
@@ -114,12 +114,12 @@ def test_scores_of_all_networks_are_extrapolated_in_one_over_r() -> None:
     values = ndtr(rng.standard_normal((5000, 1, 1)) + 0.8 * rng.standard_normal((5000, 1, 2)))
     alone, pooled = (np.mean((u - 0.5) ** 2) for u in (values, values.mean(axis=2)))
     b = (alone - pooled) / (1 - 1 / 2)
-    found = np.mean((as_of_all(values, ONE, 8) - 0.5) ** 2)
+    found = np.mean((as_of_all(values, ONE, narrowing(values, ONE, 8)) - 0.5) ** 2)
     assert found == pytest.approx(pooled - b * (1 / 2 - 1 / 8))
-    np.testing.assert_array_equal(as_of_all(values[..., :1], ONE, 4), values[:, 0, 0])
+    assert narrowing(values[..., :1], ONE, 4) == 1.0
     # never wider than what was seen
     same = np.concatenate([values[..., :1]] * 2, axis=2)
-    np.testing.assert_allclose(as_of_all(same, ONE, 8), values[:, 0, 0])
+    np.testing.assert_allclose(as_of_all(same, ONE, narrowing(same, ONE, 8)), values[:, 0, 0])
 
 
 @pytest.mark.parametrize("shares", [np.ones(1), np.array([0.75, 0.25])])
@@ -133,7 +133,8 @@ def test_the_extrapolation_foretells_a_larger_ensemble(shares: np.ndarray) -> No
         means = (0.4 + 0.3 * kind) * rng.standard_normal(n)
         values[:, kind, member] = pit(Normal(means, np.full(n, noise)), y)
     truth, seen = (part.mean(axis=2) @ shares for part in (values, values[..., :2]))
-    foretold = as_of_all(values[..., :2], shares, 8)
+    few = values[..., :2]
+    foretold = as_of_all(few, shares, narrowing(few, shares, 8))
     assert abs(foretold.std() - truth.std()) < 0.001
     assert abs(seen.std() - truth.std()) > 0.006
 

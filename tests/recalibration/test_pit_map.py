@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from calibrant.distributions import Normal, Recalibrated
+from calibrant.distributions import MonotoneMap, Normal, Recalibrated
 from calibrant.errors import DataError
 from calibrant.metrics import ecpe, noise_floor
 from calibrant.recalibration import fit_pit_map
@@ -77,3 +77,27 @@ def test_bad_values(values: list[float]) -> None:
 def test_bad_weights() -> None:
     with pytest.raises(DataError, match="Expected 2 sample weights"):
         fit_pit_map([0.1, 0.2], [1.0])
+
+
+def test_atoms_are_mapped_by_both_ends() -> None:
+    """Forecasts of a coin that are too sure: it is the ends of an atom that a map can move."""
+    rng = np.random.default_rng(0)
+    truth = rng.uniform(0.1, 0.9, 20_000)  # P(Y = 0)
+    said = truth**2 / (truth**2 + (1 - truth) ** 2)
+    zero = rng.random(20_000) < truth
+    left, right = np.where(zero, 0.0, said), np.where(zero, said, 1.0)
+    v = rng.random(20_000)
+
+    def distance(g: MonotoneMap) -> float:
+        u = np.sort(g(left) + v * (g(right) - g(left)))
+        return float(np.abs(u - np.arange(1, 20_001) / 20_001).max())
+
+    found = fit_pit_map(right, left=left)
+    assert distance(found) < 0.02 < 0.03 < distance(MonotoneMap())
+    # as if the values between the ends were what is moved
+    assert distance(fit_pit_map(left + v * (right - left))) > 1.3 * distance(found)
+
+
+def test_without_atoms_the_left_ends_say_nothing() -> None:
+    u = np.random.default_rng(0).beta(2, 2, 500)
+    assert fit_pit_map(u, left=u) == fit_pit_map(u)

@@ -14,6 +14,7 @@ from calibrant.distributions.normal import Normal
 from calibrant.distributions.predictor import DistributionPredictor
 from calibrant.distributions.quantiles import Quantiles
 from calibrant.distributions.recalibrated import Recalibrated
+from calibrant.distributions.snapped import Snapped
 from calibrant.distributions.stacked import Stacked, concatenate
 from calibrant.distributions.warped import Warped
 
@@ -28,6 +29,7 @@ __all__ = [
     "Normal",
     "Quantiles",
     "Recalibrated",
+    "Snapped",
     "Stacked",
     "Warped",
     "concatenate",

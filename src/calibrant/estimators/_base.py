@@ -65,7 +65,7 @@ from calibrant.training import (
 
 Inputs = NDArray[np.float64] | Windows
 
-_LEAST_HELD_OUT = 10  # fewer PIT values say less about the shape than the network does
+LEAST_HELD_OUT = 10  # fewer PIT values say less about the shape than the network does
 _PERIODIC = 0.1  # scale of the frequencies where the user does not choose one
 _PREDICT_ROWS = 1 << 16  # at a time: memory stays bounded; steps of sequences count as rows
 
@@ -194,7 +194,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
 
     def _learn_map(self, held_out: Sample) -> None:
         """Learn the monotone map of the distribution functions that makes them calibrated."""
-        if len(held_out.y) >= _LEAST_HELD_OUT:
+        if len(held_out.y) >= LEAST_HELD_OUT:
             dist = self._predict_matrix(held_out.x)
             self.monotone_ = fit_pit_map(pit(dist, held_out.y), held_out.weight)
 
@@ -374,10 +374,10 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         return self._predict_matrix(check_inputs(self, X, reset=False))
 
     def _predict_matrix(self, x: Inputs) -> Distribution:
-        dist = self._raw_distribution(x)
-        if self.monotone_ is not None:
-            dist = Recalibrated(dist, self.monotone_)
-        return self._bounded(dist)
+        return self._bounded(self._calibrated(self._raw_distribution(x)))
+
+    def _calibrated(self, dist: Distribution) -> Distribution:
+        return dist if self.monotone_ is None else Recalibrated(dist, self.monotone_)
 
     def _bounded(self, dist: Distribution) -> Distribution:
         if self.bounds is None:

@@ -21,15 +21,14 @@ _CRPS_ROWS = 5_000  # enough to tell which kind of network is better
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the first of two kinds of networks in their pool
 
 
-def as_of_all(values: Array, shares: Array, each: int) -> Array:
-    """PIT values that the pool of all networks would have given, (n,).
+def narrowing(values: Array, shares: Array, each: int) -> float:
+    """How much nearer to 0 the normal scores of PIT values of the pool of all networks lie.
 
     Out of fold a row is predicted by R networks of every kind, in the end by all `each` of them,
     whose distribution functions F are averaged. Given the row the F(y) of such sets, one network
     of every kind that learned from the same rows, are draws of one distribution, with variance
     b, so the mean square of ``F(y) - 1/2`` of a pool of r of them is exactly ``a + b / r``. The
-    normal scores of the pools of R are drawn in until their mean square is that of all. Scores,
-    and not the predictions themselves, so that atoms stay where they are.
+    factor is that by which the normal scores of the pools of R have the mean square of all.
 
     Parameters
     ----------
@@ -41,23 +40,41 @@ def as_of_all(values: Array, shares: Array, each: int) -> Array:
         Networks of a kind.
     """
     sets: Array = values.transpose(0, 2, 1) @ shares  # (n, R)
-    size = sets.shape[1]
-    pooled: Array = sets.mean(axis=1)
+    size, pooled = sets.shape[1], sets.mean(axis=1)
     if size == 1:
-        return pooled  # nothing to learn b from
+        return 1.0  # nothing to learn b from
     fall = float(sets.var(axis=1, ddof=1).mean()) * (1.0 / size - 1.0 / each)
     wanted = float(np.mean((pooled - 0.5) ** 2)) - fall
-    score = ndtri(np.clip(pooled, _END, 1.0 - _END))
 
     def excess(factor: float) -> float:
-        return float(np.mean((ndtr(factor * score) - 0.5) ** 2) - wanted)
+        return float(np.mean((_scaled_scores(pooled, factor) - 0.5) ** 2) - wanted)
 
-    if excess(_LEAST) >= 0.0 or excess(1.0) <= 0.0:
-        factor = _LEAST if excess(_LEAST) >= 0.0 else 1.0
-    else:
-        factor = brentq(excess, _LEAST, 1.0)
-    drawn_in: Array = ndtr(factor * score)
-    return drawn_in
+    if excess(_LEAST) >= 0.0:
+        return _LEAST
+    return 1.0 if excess(1.0) <= 0.0 else float(brentq(excess, _LEAST, 1.0))
+
+
+def as_of_all(values: Array, shares: Array, factor: float) -> Array:
+    """Values of F(y), (n,), that the pool of all networks would have given.
+
+    Scores are drawn in, and not the predictions themselves, so that atoms stay where they are.
+
+    Parameters
+    ----------
+    values : array of shape (n, kinds, R)
+        Those of every row by the networks that never saw it.
+    shares : array of shape (kinds,)
+    factor : float
+        Of `narrowing`.
+    """
+    return _scaled_scores(values.mean(axis=2) @ shares, factor)
+
+
+def _scaled_scores(levels: Array, factor: float) -> Array:
+    if factor == 1.0:
+        return levels
+    scaled: Array = ndtr(factor * ndtri(np.clip(levels, _END, 1.0 - _END)))
+    return scaled
 
 
 def best_share(crps: Callable[[tuple[int, ...]], float], repeats: int, each: int) -> float:

@@ -101,7 +101,11 @@ def _complete(manifest: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Non
     parameters = manifest["parameters"]
     if manifest["class"] == "MMDRegressor" and "quality" not in parameters:
         parameters |= {"periodic": 0.0, "members": 1, "cross_fit": 0, "average": 0.0}
+        parameters["head"] = parameters.get("head") or "gaussian"
         tensors |= {"shares_": np.ones(1), "folds_": np.zeros(())}
+    if manifest["class"] == "MMDRegressor" and "atoms" not in parameters:
+        parameters["atoms"] = False
+        tensors |= {"atoms_": np.empty((0, 3)), "atoms_first_": np.ones(())}
 
 
 def _restore(

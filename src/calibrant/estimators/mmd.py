@@ -11,13 +11,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from calibrant.distributions import Distribution
+from calibrant.distributions import Distribution, Snapped
 from calibrant.errors import ParameterError
+from calibrant.estimators._atoms import cells_of, find_atoms, fit_map_and_order
+from calibrant.estimators._base import LEAST_HELD_OUT
 from calibrant.estimators._moments import weighted_mixture
 from calibrant.estimators._neighbours import MOST_ROWS, Neighbours
 from calibrant.estimators._objectives import mean_crps, pit_values
 from calibrant.estimators._pilot import choose_embeddings
-from calibrant.estimators._pooling import as_of_all, best_share, pool_crps
+from calibrant.estimators._pooling import as_of_all, best_share, narrowing, pool_crps
 from calibrant.estimators._quality import PRESETS, Quality
 from calibrant.estimators._splits import Fold, cross_folds
 from calibrant.estimators._together import Lot
@@ -36,7 +38,6 @@ from calibrant.kernels import (
 from calibrant.losses import DistributionMatchingLoss, kernel_score
 from calibrant.losses._condition import Match
 from calibrant.losses.matching import Expectation, Statistic
-from calibrant.metrics import pit
 from calibrant.networks import (
     DistributionNetwork,
     MemberNetworks,
@@ -127,11 +128,20 @@ class MMDRegressor(HeteroscedasticRegressor):
         Epochs over which the weights of stage 2 are averaged; 0 takes them as they are.
     decay : float or None
         Share of the epochs of stage 2, the last ones, over which its learning rate falls to 0.
+    atoms : bool, default True
+        Whether values that the training rows take again and again (whole numbers, grades, zeros)
+        get a probability of their own: what the networks say of the places around them. They
+        are all values of a target that repeats each 20 times on average, and of another target
+        those that 1% of the rows have.
     recalibrate : bool, default True
         Learn the final monotone map from the held-out rows.
 
     Attributes
     ----------
+    atoms_ : array of shape (A, 3)
+        Values that have a probability, and the ends of the cells that belong to them.
+    atoms_first_ : bool
+        Whether the map follows the move onto the atoms or comes before it, as held-out rows want.
     shares_ : array of shape (1,) or (2,)
         Weights of the kinds of networks in the pool: with `neighbours` first of those that see
         them, then of those that do not.
@@ -177,13 +187,16 @@ class MMDRegressor(HeteroscedasticRegressor):
     neighbours: bool | None = None
     average: float | None = None
     decay: float | None = None
+    atoms: bool = True
     recalibrate: bool = True
 
     if TYPE_CHECKING:
+        atoms_: NDArray[np.float64]
+        atoms_first_: bool
         shares_: NDArray[np.float64]
         folds_: float
 
-    _numbers: ClassVar[tuple[str, ...]] = ("shares_", "folds_")
+    _numbers: ClassVar[tuple[str, ...]] = ("atoms_", "atoms_first_", "shares_", "folds_")
     # Whether the networks see their inputs through embeddings; found out where it is "auto".
     _sees_waves = True
 
@@ -232,6 +245,7 @@ class MMDRegressor(HeteroscedasticRegressor):
             "neighbours": False,
             "average": 0.0,
             "decay": 0.0,
+            "atoms": False,
             "recalibrate": False,
         }
         return cls(**(published | changes))
@@ -329,6 +343,8 @@ class MMDRegressor(HeteroscedasticRegressor):
 
     def _scaled(self, samples: Sequence[Sample], *, shuffled: bool = True) -> list[Rows]:
         lots = super()._scaled(samples, shuffled=shuffled)
+        self.atoms_first_ = True
+        self.atoms_ = find_atoms(samples[0].y) if self.atoms else np.empty((0, 3))
         self.shares_ = np.ones(1)
         self.folds_ = getattr(self, "folds_", float(self._setting("cross_fit")))
         train = samples[0]
@@ -403,6 +419,13 @@ class MMDRegressor(HeteroscedasticRegressor):
         weights = weights[used] / weights.sum()
         return weighted_mixture(self._make_head(), outputs[torch.as_tensor(used)], weights)
 
+    def _calibrated(self, dist: Distribution) -> Distribution:
+        if not len(self.atoms_):
+            return super()._calibrated(dist)
+        if self.atoms_first_:
+            return super()._calibrated(Snapped(dist, *self.atoms_.T))
+        return Snapped(super()._calibrated(dist), *self.atoms_.T)
+
     @torch.no_grad()
     def _learn(self, train: Sample, held_out: Sample) -> None:
         if self._kinds() == 2:
@@ -454,9 +477,33 @@ class MMDRegressor(HeteroscedasticRegressor):
         each = len(folds)
         self._learn_shares(outputs, y, sample.weight, each)
         if self.recalibrate:
-            values = np.stack([pit(head.distribution(said), y) for said in outputs], axis=1)
-            values = values.reshape(len(y), kinds, repeats)
-            self.monotone_ = fit_pit_map(as_of_all(values, self.shares_, each), sample.weight)
+            scaler, places = self.target_scaler_, self._places(sample.y)
+            levels = np.empty((len(places), kinds * repeats, len(y)))
+            for i, said in enumerate(outputs):
+                dist = head.distribution(said).affine(float(scaler.loc), float(scaler.scale))
+                levels[:, i] = [dist.cdf(place) for place in places]
+            levels = levels.reshape(-1, kinds, repeats, len(y)).transpose(0, 3, 1, 2)
+            factor = narrowing(levels[0], self.shares_, each)
+            self._fit_map([as_of_all(level, self.shares_, factor) for level in levels], sample)
+
+    def _learn_map(self, held_out: Sample) -> None:
+        if not len(self.atoms_):
+            super()._learn_map(held_out)
+        elif len(held_out.y) >= LEAST_HELD_OUT:
+            dist = self._raw_distribution(held_out.x)
+            self._fit_map([dist.cdf(place) for place in self._places(held_out.y)], held_out)
+
+    def _places(self, y: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """Where the map asks for distribution functions: targets, and the ends of their atoms."""
+        return [y, *cells_of(y, self.atoms_)] if len(self.atoms_) else [y]
+
+    def _fit_map(self, levels: list[NDArray[np.float64]], sample: Sample) -> None:
+        """Learn the map from distribution functions at the `_places` of rows not learned from."""
+        if len(self.atoms_):
+            at, low, high = levels
+            self.monotone_, self.atoms_first_ = fit_map_and_order(at, low, high, sample.weight)
+        else:
+            self.monotone_ = fit_pit_map(levels[0], sample.weight)
 
     def _learn_shares(
         self, outputs: Tensor, y: NDArray[np.float64], weight: NDArray[np.float64], each: int

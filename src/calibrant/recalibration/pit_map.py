@@ -5,16 +5,22 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from calibrant.distributions import MonotoneMap
 from calibrant.errors import DataError
 
 _CLOSEST = 1e-9  # knots nearer than this, in probability, are one
+_ROUNDS = 30
+Array = NDArray[np.float64]
 
 
 def fit_pit_map(
-    pit: ArrayLike, sample_weight: ArrayLike | None = None, *, shrink: bool = True
+    pit: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    left: ArrayLike | None = None,
+    shrink: bool = True,
 ) -> MonotoneMap:
     """Estimate ``g(p) = P(F(Y) <= p)`` from held-out PIT values.
 
@@ -35,6 +41,11 @@ def fit_pit_map(
     pit : array of shape (m,)
         PIT values of rows that the model was not fitted on.
     sample_weight : array of shape (m,), optional
+    left : array of shape (m,), optional
+        ``F(y-)`` of targets on atoms, where pit is ``F(y)``. A map moves both ends of an atom, and
+        the transform is uniform between them afterwards, so g is the map for which
+        ``g(F(y-)) + v (g(F(y)) - g(F(y-)))`` with v uniform is uniform. It is found by repeating
+        what has a closed form without atoms.
     shrink : bool, default True
         Draw the map towards the identity by what chance explains.
 
@@ -44,6 +55,8 @@ def fit_pit_map(
         To be used as ``Recalibrated(dist, g)``.
     """
     values = np.asarray(pit, dtype=np.float64)
+    if left is not None and not np.array_equal(low := np.asarray(left, dtype=np.float64), values):
+        return _through_atoms(low, values, sample_weight, shrink)
     weights = np.ones(len(values)) if sample_weight is None else np.asarray(sample_weight, float)
     if values.ndim != 1 or not np.all((values >= 0) & (values <= 1)):
         raise DataError(
@@ -63,14 +76,46 @@ def fit_pit_map(
     levels = _levels(round(rows))
     x, y = _strictly_inside(np.interp(levels, attained, values), levels)
     if shrink:
-        grid = np.arange(1, 100) / 100
-        observed = float(np.mean((np.interp(grid, values, attained) - grid) ** 2))
+        observed = distance_from_uniform(values, weights)
         chance = 1.0 / (6.0 * rows) / max(observed, 1e-300)
         y = x + max(0.0, 1.0 - chance**2) * (y - x)
     return MonotoneMap(x, y)
 
 
-def _levels(m: int) -> np.ndarray:
+def _through_atoms(
+    left: Array, right: Array, sample_weight: ArrayLike | None, shrink: bool
+) -> MonotoneMap:
+    """Map by map, each as if values inside atoms could be moved, until chance explains the rest.
+
+    Many maps may do, and a long way leads to odd ones: the nearest to uniform so far counts.
+    """
+    weights = np.ones(len(left)) if sample_weight is None else np.asarray(sample_weight, float)
+    chance = np.sum(weights**2) / (6.0 * weights.sum() ** 2)
+    v = np.random.default_rng(0).random(len(left))
+    knots = np.quantile(np.concatenate([left, right]), _levels(2 * len(left)))
+    x, y = _strictly_inside(knots, knots)
+    best, least = MonotoneMap(x, y), math.inf
+    for _ in range(_ROUNDS):
+        found = MonotoneMap(x, y)
+        low, high = found(left), found(right)
+        u = low + v * (high - low)
+        if (distance := distance_from_uniform(u, weights)) < least:
+            best, least = found, distance
+        if distance <= chance:
+            break
+        y, x = _strictly_inside(fit_pit_map(u, weights, shrink=shrink)(y), x)
+    return best
+
+
+def distance_from_uniform(u: Array, weights: Array) -> float:
+    """Mean squared distance of the distribution function of values from the diagonal."""
+    order = np.argsort(u)
+    grid = np.arange(1, 100) / 100
+    reached = np.cumsum(weights[order]) / weights.sum()
+    return float(np.mean((np.interp(grid, u[order], reached) - grid) ** 2))
+
+
+def _levels(m: int) -> Array:
     count = min(m, math.ceil(3 * m ** (1 / 3)))
     even = np.arange(1, count + 1) / (count + 1)
     tail = 2.0 ** np.arange(int(math.log2(m + 1)) + 1) / (m + 1)
@@ -78,7 +123,7 @@ def _levels(m: int) -> np.ndarray:
     return np.concatenate([tail, even, 1.0 - tail[::-1]])
 
 
-def _strictly_inside(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _strictly_inside(x: Array, y: Array) -> tuple[Array, Array]:
     """Drop knots that touch a neighbour or an end: the map must have an inverse."""
     kept_x, kept_y = [0.0], [0.0]
     for at, level in zip(x, y, strict=True):

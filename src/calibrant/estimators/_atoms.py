@@ -1,0 +1,76 @@
+"""Values that a target takes again and again."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.distributions import MonotoneMap
+from calibrant.recalibration import fit_pit_map
+from calibrant.recalibration.pit_map import distance_from_uniform
+
+Array = NDArray[np.float64]
+
+_REPEATED = 20  # times each value on average: then the target has no other values
+_SHARE, _LEAST = 0.01, 10  # of the rows, and rows, that make an atom of a single value
+_MUCH = 3.0  # times the mean squared deviation that is expected by chance
+
+
+def find_atoms(y: Array) -> Array:
+    """Atoms of a target and the cells around them, (A, 3): point, low, high.
+
+    All values of a discrete target are atoms, of another target those that one row in a hundred
+    has. A cell reaches half way to the next value, but no further than values usually lie apart.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+    """
+    values, counts = np.unique(y, return_counts=True)
+    if len(values) < 2:
+        return np.empty((0, 3))
+    gaps = np.diff(values)
+    reach = 0.5 * np.minimum(gaps, np.median(gaps))
+    low = values - np.concatenate([[np.median(reach)], reach])
+    high = values + np.concatenate([reach, [np.median(reach)]])
+    often = counts >= max(_LEAST, _SHARE * len(y))
+    chosen = np.full(len(values), True) if len(y) >= _REPEATED * len(values) else often
+    chosen &= (low < values) & (values < high)  # which rounding may deny
+    atoms: Array = np.column_stack([values, low, high])[chosen]
+    return atoms
+
+
+def cells_of(y: Array, atoms: Array) -> tuple[Array, Array]:
+    """Ends of the cells that targets on atoms belong to, both y itself for the others, (n,)."""
+    points, low, high = atoms.T
+    at = np.minimum(np.searchsorted(points, y), len(points) - 1)
+    on = points[at] == y
+    return np.where(on, low[at], y), np.where(on, high[at], y)
+
+
+def fit_map_and_order(
+    at: Array, low: Array, high: Array, weight: Array
+) -> tuple[MonotoneMap, bool]:
+    """Map for a target with atoms, and whether it is to follow the move onto them.
+
+    One that follows is made for the atoms, but has few places to act on, their ends. Where it
+    leaves held-out targets further from uniform than chance explains, the map may come first,
+    which acts inside the atoms and knows nothing of them.
+
+    Parameters
+    ----------
+    at, low, high : arrays of shape (n,)
+        Distribution function of held-out rows, without atoms, at the target and at the ends of
+        its cell (`cells_of`).
+    weight : array of shape (n,)
+    """
+    v = np.random.default_rng(1).random(len(at))
+
+    def distance(found: MonotoneMap) -> float:
+        left, right = found(low), found(high)
+        return distance_from_uniform(left + v * (right - left), weight)
+
+    after, before = fit_pit_map(high, weight, left=low), fit_pit_map(at, weight)
+    by_chance = _MUCH * np.sum(weight**2) / (6.0 * weight.sum() ** 2)
+    follows = distance(after) <= max(distance(before), by_chance)
+    return (after if follows else before), follows

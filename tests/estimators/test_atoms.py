@@ -1,0 +1,89 @@
+"""Targets that take some values again and again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibrant import MMDRegressor, evaluate
+from calibrant.distributions import Recalibrated, Snapped
+from calibrant.estimators import fit_together
+from calibrant.estimators._atoms import cells_of, find_atoms
+
+SMALL: dict[str, Any] = {
+    "epochs": 5, "matching_epochs": 40, "hidden": (32,), "batch_size": 64, "matching_lr": 5e-3,
+    "device": "cpu", "random_state": 0,
+}  # fmt: skip
+
+
+def grades(n: int = 1500, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Whole numbers from 1 to 5 that follow a line with noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, np.clip(np.round(3 + X[:, 0] + 0.5 * rng.normal(size=n)), 1, 5)
+
+
+def test_all_values_of_a_discrete_target_are_atoms() -> None:
+    found = find_atoms(grades()[1])
+    np.testing.assert_array_equal(found[:, 0], [1, 2, 3, 4, 5])
+    np.testing.assert_allclose(found[:, 1:], found[:, :1] + [[-0.5, 0.5]])
+
+
+def test_of_another_target_those_that_repeat() -> None:
+    y = np.random.default_rng(0).normal(size=1000)
+    assert len(find_atoms(y)) == 0
+    y[:200] = 0.0
+    found = find_atoms(y)
+    assert found.shape == (1, 3) and found[0, 0] == 0.0
+    below, above = y[y < 0].max(), y[y > 0].min()
+    assert below < found[0, 1] < 0 < found[0, 2] < above
+    assert len(find_atoms(np.zeros(50))) == 0  # one value is no distribution
+
+
+def test_a_cell_does_not_reach_over_a_gap() -> None:
+    y = np.repeat([1.0, 2.0, 3.0, 50.0], 100)
+    np.testing.assert_allclose(find_atoms(y)[:, 1:] - find_atoms(y)[:, :1], [[-0.5, 0.5]] * 4)
+
+
+def test_cells_of_targets() -> None:
+    atoms = np.array([[0.0, -0.5, 0.5], [2.0, 1.5, 2.5]])
+    low, high = cells_of(np.array([0.0, 0.4, 2.0, 7.0]), atoms)
+    np.testing.assert_array_equal(low, [-0.5, 0.4, 1.5, 7.0])
+    np.testing.assert_array_equal(high, [0.5, 0.4, 2.5, 7.0])
+
+
+@pytest.mark.parametrize("cross_fit", [0, 3])
+def test_grades_get_probabilities_and_calibration(cross_fit: int) -> None:
+    X, y = grades()
+    X_new, y_new = grades(seed=1)
+    model = MMDRegressor(**SMALL, cross_fit=cross_fit).fit(X, y)
+    without = MMDRegressor(**SMALL, cross_fit=cross_fit, atoms=False).fit(X, y)
+    dist = model.predict_dist(X_new)
+    quantiles = dist.ppf(np.arange(1, 20) / 20)
+    assert np.isin(quantiles, [1, 2, 3, 4, 5]).mean() > 0.99
+    result, plain = (evaluate(d, y_new) for d in (dist, without.predict_dist(X_new)))
+    assert result.crps < plain.crps
+    assert result.ecpe < 2.5 * result.floor.ecpe
+    assert result.by_mean.mean_ecpe < plain.by_mean.mean_ecpe
+
+
+def test_the_choice_is_saved(tmp_path) -> None:
+    X, y = grades(300)
+    model = MMDRegressor(**SMALL | {"matching_epochs": 2}).fit(X, y)
+    model.save(tmp_path / "model")
+    again = MMDRegressor.load(tmp_path / "model")
+    assert isinstance(again._calibrated(again._raw_distribution(X[:3])), Recalibrated | Snapped)
+    np.testing.assert_array_equal(
+        again.predict_quantiles(X, alpha=[0.2, 0.7]), model.predict_quantiles(X, alpha=[0.2, 0.7])
+    )
+
+
+def test_models_together_have_atoms_of_their_own() -> None:
+    few = SMALL | {"matching_epochs": 2}
+    models = [MMDRegressor(**few) for _ in range(2)]
+    X, y = grades(1200)
+    fit_together(models, [{"X": X, "y": y}, {"X": X, "y": 10 * y}])
+    for model, factor in zip(models, (1, 10), strict=True):
+        np.testing.assert_array_equal(model.atoms_[:, 0], factor * np.arange(1, 6))
