@@ -36,7 +36,8 @@ def test_of_another_target_those_that_repeat() -> None:
     assert len(find_atoms(y)) == 0
     y[:200] = 0.0
     found = find_atoms(y)
-    assert found.shape == (1, 3) and found[0, 0] == 0.0
+    assert found.shape == (1, 3)
+    assert found[0, 0] == 0.0
     below, above = y[y < 0].max(), y[y > 0].min()
     assert below < found[0, 1] < 0 < found[0, 2] < above
     assert len(find_atoms(np.zeros(50))) == 0  # one value is no distribution

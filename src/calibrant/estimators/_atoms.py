@@ -6,14 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.distributions import MonotoneMap
+from calibrant.metrics import noise_floor
+from calibrant.metrics.calibration import coverage_errors
 from calibrant.recalibration import fit_pit_map
-from calibrant.recalibration.pit_map import distance_from_uniform
+from calibrant.recalibration.pit_map import between
 
 Array = NDArray[np.float64]
 
 _REPEATED = 20  # times each value on average: then the target has no other values
 _SHARE, _LEAST = 0.01, 10  # of the rows, and rows, that make an atom of a single value
-_MUCH = 3.0  # times the mean squared deviation that is expected by chance
+_MUCH = 1.5  # times the error that a perfect forecaster shows
 
 
 def find_atoms(y: Array) -> Array:
@@ -54,8 +56,8 @@ def fit_map_and_order(
     """Map for a target with atoms, and whether it is to follow the move onto them.
 
     One that follows is made for the atoms, but has few places to act on, their ends. Where it
-    leaves held-out targets further from uniform than chance explains, the map may come first,
-    which acts inside the atoms and knows nothing of them.
+    leaves held-out rows miscalibrated beyond chance, the map may come first, which acts inside
+    the atoms and knows nothing of them.
 
     Parameters
     ----------
@@ -64,13 +66,10 @@ def fit_map_and_order(
         its cell (`cells_of`).
     weight : array of shape (n,)
     """
-    v = np.random.default_rng(1).random(len(at))
 
-    def distance(found: MonotoneMap) -> float:
-        left, right = found(low), found(high)
-        return distance_from_uniform(left + v * (right - left), weight)
+    def error(found: MonotoneMap) -> float:
+        return float(coverage_errors(between(found(low), found(high)).ravel()).mean())
 
     after, before = fit_pit_map(high, weight, left=low), fit_pit_map(at, weight)
-    by_chance = _MUCH * np.sum(weight**2) / (6.0 * weight.sum() ** 2)
-    follows = distance(after) <= max(distance(before), by_chance)
+    follows = error(after) <= max(error(before), _MUCH * noise_floor(len(at)).ecpe)
     return (after if follows else before), follows

@@ -12,6 +12,7 @@ from calibrant.errors import DataError
 
 _CLOSEST = 1e-9  # knots nearer than this, in probability, are one
 _ROUNDS = 30
+_PLACES = 8
 Array = NDArray[np.float64]
 
 
@@ -76,7 +77,8 @@ def fit_pit_map(
     levels = _levels(round(rows))
     x, y = _strictly_inside(np.interp(levels, attained, values), levels)
     if shrink:
-        observed = distance_from_uniform(values, weights)
+        grid = np.arange(1, 100) / 100
+        observed = float(np.mean((np.interp(grid, values, attained) - grid) ** 2))
         chance = 1.0 / (6.0 * rows) / max(observed, 1e-300)
         y = x + max(0.0, 1.0 - chance**2) * (y - x)
     return MonotoneMap(x, y)
@@ -87,32 +89,41 @@ def _through_atoms(
 ) -> MonotoneMap:
     """Map by map, each as if values inside atoms could be moved, until chance explains the rest.
 
-    Many maps may do, and a long way leads to odd ones: the nearest to uniform so far counts.
+    Many maps may do, and a long way leads to odd ones: the best so far counts.
     """
     weights = np.ones(len(left)) if sample_weight is None else np.asarray(sample_weight, float)
-    chance = np.sum(weights**2) / (6.0 * weights.sum() ** 2)
-    v = np.random.default_rng(0).random(len(left))
+    by_chance = 0.316 * np.sqrt(np.sum(weights**2)) / weights.sum()  # see `noise_floor`
+    every = np.repeat(weights, _PLACES)
     knots = np.quantile(np.concatenate([left, right]), _levels(2 * len(left)))
     x, y = _strictly_inside(knots, knots)
     best, least = MonotoneMap(x, y), math.inf
     for _ in range(_ROUNDS):
         found = MonotoneMap(x, y)
-        low, high = found(left), found(right)
-        u = low + v * (high - low)
-        if (distance := distance_from_uniform(u, weights)) < least:
-            best, least = found, distance
-        if distance <= chance:
+        u = between(found(left), found(right)).ravel()
+        if (error := _coverage_error(u, every)) < least:
+            best, least = found, error
+        if error <= by_chance:
             break
-        y, x = _strictly_inside(fit_pit_map(u, weights, shrink=shrink)(y), x)
+        y, x = _strictly_inside(fit_pit_map(u, every, shrink=shrink)(y), x)
     return best
 
 
-def distance_from_uniform(u: Array, weights: Array) -> float:
-    """Mean squared distance of the distribution function of values from the diagonal."""
+def between(left: Array, right: Array) -> Array:
+    """Values (m, 8) spread evenly between the ends of atoms: what chance would do, without it."""
+    places = (np.arange(_PLACES) + 0.5) / _PLACES
+    spread: Array = left[:, None] + places * (right - left)[:, None]
+    return spread
+
+
+def _coverage_error(u: Array, weights: Array) -> float:
+    """Mean distance of coverage from its level, of one-sided or of central intervals."""
     order = np.argsort(u)
-    grid = np.arange(1, 100) / 100
     reached = np.cumsum(weights[order]) / weights.sum()
-    return float(np.mean((np.interp(grid, u[order], reached) - grid) ** 2))
+    level = np.arange(1, 100) / 100
+    below, lower, upper = (
+        np.interp(at, u[order], reached) for at in (level, 0.5 - level / 2, 0.5 + level / 2)
+    )
+    return max(float(np.abs(part - level).mean()) for part in (below, upper - lower))
 
 
 def _levels(m: int) -> Array:
