@@ -135,8 +135,8 @@ def with_lightning(train: Rows, held_out: Rows) -> Callable[[], None] | None:
 
 
 def stages(train: Rows) -> list[Stage]:
-    """Both stages as the estimator runs them by default, for as many epochs as a turn has."""
-    model = MMDRegressor(batch_size=BATCH, hidden=HIDDEN, condition_bandwidth=1.6)
+    """Both stages of a Gaussian network, for as many epochs as a turn has."""
+    model = MMDRegressor(quality="fast", batch_size=BATCH, hidden=HIDDEN, condition_bandwidth=1.6)
     both = model._stages([train], generator(train.y.device))
     return [replace(stage, epochs=EPOCHS, patience=EPOCHS) for stage in both]
 
