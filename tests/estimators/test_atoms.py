@@ -10,7 +10,7 @@ import pytest
 from calibrant import MMDRegressor, evaluate
 from calibrant.distributions import Recalibrated, Snapped
 from calibrant.estimators import fit_together
-from calibrant.estimators._atoms import cells_of, find_atoms
+from calibrant.estimators._atoms import cells_of, find_atoms, find_spikes
 
 SMALL: dict[str, Any] = {
     "epochs": 5, "matching_epochs": 40, "hidden": (32,), "batch_size": 64, "matching_lr": 5e-3,
@@ -88,3 +88,61 @@ def test_models_together_have_atoms_of_their_own() -> None:
     fit_together(models, [{"X": X, "y": y}, {"X": X, "y": 10 * y}])
     for model, factor in zip(models, (1, 10), strict=True):
         np.testing.assert_array_equal(model.atoms_[:, 0], factor * np.arange(1, 6))
+
+
+def rain(n: int = 1500, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Nothing on some days, more often where the first input is small, amounts on the others."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    wet = rng.random(n) < 1 / (1 + np.exp(-2 * X[:, 0]))
+    return X, np.where(wet, np.exp(0.5 * X[:, 1] + 0.3 * rng.normal(size=n)), 0.0)
+
+
+def test_what_many_rows_have_among_other_values_is_a_spike() -> None:
+    y = rain()[1]
+    atoms = find_atoms(y)
+    assert atoms[find_spikes(y, atoms), 0].tolist() == [0.0]
+    grade = grades()[1]
+    assert len(find_spikes(grade, find_atoms(grade))) == 0  # nothing but atoms
+    few = np.where(np.arange(len(y)) < 30, 0.0, np.random.default_rng(0).normal(size=len(y)))
+    assert len(find_atoms(few)) == 1
+    assert len(find_spikes(few, find_atoms(few))) == 0
+
+
+@pytest.mark.parametrize("cross_fit", [0, 3])
+def test_the_probability_of_a_spike_follows_the_inputs(cross_fit: int) -> None:
+    X, y = rain()
+    X_new, y_new = rain(4000, seed=1)
+    model = MMDRegressor(**SMALL, cross_fit=cross_fit).fit(X, y)
+    dist = model.predict_dist(X_new)
+    dry = dist.cdf(0.0) - dist.cdf_left(0.0)
+    truth = 1 / (1 + np.exp(2 * X_new[:, 0]))
+    assert np.abs(dry - truth).mean() < 0.05
+    without = MMDRegressor(**SMALL, cross_fit=cross_fit, atoms=False).fit(X, y)
+    result, plain = (evaluate(d, y_new) for d in (dist, without.predict_dist(X_new)))
+    assert result.by_mean.mean_ecpe < 0.7 * plain.by_mean.mean_ecpe
+
+
+def test_a_loaded_model_has_its_spikes(tmp_path) -> None:
+    X, y = rain(300)
+    model = MMDRegressor(**SMALL | {"matching_epochs": 2}).fit(X, y)
+    model.save(tmp_path / "model")
+    again = MMDRegressor.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.spikes_, model.spikes_)
+    np.testing.assert_array_equal(again.predict_dist(X).cdf(0.0), model.predict_dist(X).cdf(0.0))
+
+
+@pytest.mark.parametrize("network", ["mlp", "lstm"])
+def test_together_each_has_its_own_spikes_as_alone(network: str) -> None:
+    """Members of several models: other units, and a model that has none."""
+    few = SMALL | {"matching_epochs": 3, "network": network, "hidden": (8,), "dropout": 0.0}
+    X, y = rain(1200)
+    if network == "lstm":
+        X = np.repeat(X[:, None], 2, axis=1)
+    targets = [y, 7.0 + 10.0 * y, y + np.random.default_rng(0).normal(size=len(y))]
+    together = [MMDRegressor(**few) for _ in targets]
+    fit_together(together, [{"X": X, "y": target} for target in targets])
+    for model, target, count in zip(together, targets, (1, 1, 0), strict=True):
+        alone = MMDRegressor(**few).fit(X, target)
+        assert len(model.spikes_) == len(alone.spikes_) == count
+        np.testing.assert_allclose(model.predict(X), alone.predict(X), rtol=2e-3, atol=2e-3)

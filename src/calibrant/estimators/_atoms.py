@@ -15,6 +15,8 @@ Array = NDArray[np.float64]
 
 _REPEATED = 20  # times each value on average: then the target has no other values
 _SHARE, _LEAST = 0.01, 10  # of the rows, and rows, that make an atom of a single value
+_SPIKE, _MOST_SPIKES = 0.05, 8  # share of the rows that makes a component, and how many
+_NARROWEST = 1e-6  # of the scaled target
 _MUCH = 1.5  # times the error that a perfect forecaster shows
 
 
@@ -40,6 +42,35 @@ def find_atoms(y: Array) -> Array:
     chosen &= (low < values) & (values < high)  # which rounding may deny
     atoms: Array = np.column_stack([values, low, high])[chosen]
     return atoms
+
+
+def find_spikes(y: Array, atoms: Array) -> NDArray[np.intp]:
+    """Positions of the atoms, (S,), that deserve a component of a mixture.
+
+    Those that many rows have while others have values of their own: what falls on them is a
+    thing apart, such as no rain, and no peak of a density learns to be that narrow.
+    """
+    share = np.array([np.mean(y == point) for point in atoms[:, 0]])
+    if not len(atoms) or share.sum() > 1.0 - _SPIKE:
+        return np.empty(0, dtype=np.intp)
+    often = np.argsort(-share, kind="stable")[:_MOST_SPIKES]
+    return np.sort(often[share[often] >= _SPIKE])
+
+
+def spike_outputs(spikes: Array, loc: float, scale: float) -> Array:
+    """Means and log-variances, (2 S,), of components that stay inside the cells of these atoms.
+
+    Parameters
+    ----------
+    spikes : array of shape (S, 3)
+        Point, low and high, as of `find_atoms`.
+    loc, scale : float
+        Of the scaled target.
+    """
+    points, low, high = (spikes.T - loc) / scale
+    reach = np.minimum(points - low, high - points)
+    width = np.maximum(reach / 6.0, _NARROWEST)
+    return np.concatenate([points, 2.0 * np.log(width)])
 
 
 def cells_of(y: Array, atoms: Array) -> tuple[Array, Array]:

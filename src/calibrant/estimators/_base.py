@@ -336,9 +336,14 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
                     steps=self.n_steps_,
                     periodic=self._periodic(),
                     gated=self.neighbours_ is not None,
+                    given=self._given(),
                 )
             )
         return networks
+
+    def _given(self) -> torch.Tensor | None:
+        """Outputs of a network that are not learned, none where all are."""
+        return None
 
     def _n_inputs(self) -> int:
         """Return how many numbers a network sees of a row, or of a step of it."""

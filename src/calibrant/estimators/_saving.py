@@ -105,7 +105,8 @@ def _complete(manifest: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Non
         tensors |= {"shares_": np.ones(1), "folds_": np.zeros(())}
     if manifest["class"] == "MMDRegressor" and "atoms" not in parameters:
         parameters["atoms"] = False
-        tensors |= {"atoms_": np.empty((0, 3)), "atoms_first_": np.ones(())}
+        tensors |= {name: np.empty((0, 3)) for name in ("atoms_", "spikes_")}
+        tensors["atoms_first_"] = np.ones(())
 
 
 def _restore(

@@ -83,9 +83,10 @@ def fit_together(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str,
         )
     lots = [model._prepare(**fit) for model, fit in zip(models, fits, strict=True)]
     # The number of rows may decide how many networks a model has, and what they see.
-    alike: dict[tuple[int, int, int | None], list[int]] = defaultdict(list)
+    alike: dict[tuple[int | None, ...], list[int]] = defaultdict(list)
     for i, model in enumerate(models):
-        alike[model._n_members(), model._n_inputs(), model.n_steps_].append(i)
+        shape = (model._n_members(), model._n_inputs(), model._make_head().n_outputs)
+        alike[(*shape, model.n_steps_)].append(i)
     for chosen in alike.values():
         train_together([models[i] for i in chosen], [lots[i] for i in chosen])
 

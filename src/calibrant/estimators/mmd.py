@@ -13,7 +13,13 @@ from torch import Tensor
 
 from calibrant.distributions import Distribution, Snapped
 from calibrant.errors import ParameterError
-from calibrant.estimators._atoms import cells_of, find_atoms, fit_map_and_order
+from calibrant.estimators._atoms import (
+    cells_of,
+    find_atoms,
+    find_spikes,
+    fit_map_and_order,
+    spike_outputs,
+)
 from calibrant.estimators._base import LEAST_HELD_OUT
 from calibrant.estimators._moments import weighted_mixture
 from calibrant.estimators._neighbours import MOST_ROWS, Neighbours
@@ -40,7 +46,9 @@ from calibrant.losses._condition import Match
 from calibrant.losses.matching import Expectation, Statistic
 from calibrant.networks import (
     DistributionNetwork,
+    Head,
     MemberNetworks,
+    MixtureHead,
     close_gates,
     hide_inputs,
     to_numpy,
@@ -142,6 +150,9 @@ class MMDRegressor(HeteroscedasticRegressor):
         Values that have a probability, and the ends of the cells that belong to them.
     atoms_first_ : bool
         Whether the map follows the move onto the atoms or comes before it, as held-out rows want.
+    spikes_ : array of shape (S, 3)
+        Those that 5% of the rows have while others have values of their own: each is a component
+        of the mixtures.
     shares_ : array of shape (1,) or (2,)
         Weights of the kinds of networks in the pool: with `neighbours` first of those that see
         them, then of those that do not.
@@ -193,10 +204,11 @@ class MMDRegressor(HeteroscedasticRegressor):
     if TYPE_CHECKING:
         atoms_: NDArray[np.float64]
         atoms_first_: bool
+        spikes_: NDArray[np.float64]
         shares_: NDArray[np.float64]
         folds_: float
 
-    _numbers: ClassVar[tuple[str, ...]] = ("atoms_", "atoms_first_", "shares_", "folds_")
+    _numbers: ClassVar[tuple[str, ...]] = ("atoms_", "atoms_first_", "spikes_", "shares_", "folds_")
     # Whether the networks see their inputs through embeddings; found out where it is "auto".
     _sees_waves = True
 
@@ -345,6 +357,7 @@ class MMDRegressor(HeteroscedasticRegressor):
         lots = super()._scaled(samples, shuffled=shuffled)
         self.atoms_first_ = True
         self.atoms_ = find_atoms(samples[0].y) if self.atoms else np.empty((0, 3))
+        self.spikes_ = self.atoms_[find_spikes(samples[0].y, self.atoms_)]
         self.shares_ = np.ones(1)
         self.folds_ = getattr(self, "folds_", float(self._setting("cross_fit")))
         train = samples[0]
@@ -391,6 +404,19 @@ class MMDRegressor(HeteroscedasticRegressor):
             model._sees_waves = True
         if self._setting("periodic") == "auto" and self.network == "mlp":
             choose_embeddings(models, lots)
+
+    def _make_head(self) -> Head:
+        spikes = len(getattr(self, "spikes_", ()))
+        if spikes and self._setting("head") == "mixture":
+            return MixtureHead(self.components, spikes)
+        return super()._make_head()
+
+    def _given(self) -> Tensor | None:
+        if not len(self.spikes_) or self._setting("head") != "mixture":
+            return None
+        scaler = self.target_scaler_
+        outputs = spike_outputs(self.spikes_, float(scaler.loc), float(scaler.scale))
+        return torch.as_tensor(outputs, dtype=torch.float32)
 
     def _build(self, seeds: Sequence[int]) -> list[DistributionNetwork]:
         networks = super()._build(seeds)

@@ -28,18 +28,35 @@ class DistributionNetwork(nn.Module):
     n_hidden : int
         The k.
     head : Head
+    given : tensor of shape (g,), optional
+        The last of the head's outputs, the same for all rows and not learned.
     """
 
-    def __init__(self, body: nn.Module, n_hidden: int, head: Head) -> None:
+    given: Tensor
+
+    def __init__(
+        self, body: nn.Module, n_hidden: int, head: Head, given: Tensor | None = None
+    ) -> None:
         super().__init__()
         self.body = body
-        self.output = nn.Linear(n_hidden, head.n_outputs)
+        known = 0 if given is None else len(given)
+        self.output = nn.Linear(n_hidden, head.n_outputs - known)
         self.head = head
+        if given is not None:
+            self.register_buffer("given", given.clone())
 
     def forward(self, x: Tensor) -> Tensor:
-        """Raw outputs of the last layer, (n, head.n_outputs)."""
+        """Raw outputs of the last layer and those given, (n, head.n_outputs)."""
         result: Tensor = self.output(self.body(x))
-        return result
+        return with_given(result, getattr(self, "given", None))
+
+
+def with_given(outputs: Tensor, given: Tensor | None) -> Tensor:
+    """Outputs (..., n, k) of a last layer with those given, (..., g), beside them."""
+    if given is None:
+        return outputs
+    beside = given.unsqueeze(-2).expand(*outputs.shape[:-1], given.shape[-1])
+    return torch.cat([outputs, beside], dim=-1)
 
 
 def build_network(
@@ -52,6 +69,7 @@ def build_network(
     steps: int | None = None,
     periodic: float = 0.0,
     gated: bool = False,
+    given: Tensor | None = None,
 ) -> DistributionNetwork:
     """Build the body that a user asked for and put a head on it.
 
@@ -71,11 +89,13 @@ def build_network(
         Above 0 the "mlp" sees its inputs through a `PeriodicEmbedding` of this scale.
     gated : bool
         Whether inputs can be hidden from the "mlp" by `hide_inputs`.
+    given : tensor, optional
+        Outputs that are not learned, see `DistributionNetwork`.
     """
     if isinstance(network, nn.Module):
         body = copy.deepcopy(network).float()
         shape = (n_features,) if steps is None else (steps, n_features)
-        return DistributionNetwork(body, _output_width(body, shape), head)
+        return DistributionNetwork(body, _output_width(body, shape), head, given)
     if network not in _HIDDEN:
         raise ParameterError(
             f'network must be "mlp", "lstm", "gru" or a torch.nn.Module, got {network!r}.'
@@ -84,16 +104,15 @@ def build_network(
     if not widths or any(width < 1 for width in widths):
         raise ParameterError(f"hidden must list the widths of at least one layer, got {hidden!r}.")
     if network == "mlp":
-        return DistributionNetwork(
-            _mlp(n_features * (steps or 1), widths, dropout, periodic, gated), widths[-1], head
-        )
+        mlp = _mlp(n_features * (steps or 1), widths, dropout, periodic, gated)
+        return DistributionNetwork(mlp, widths[-1], head, given)
     if steps is None:
         raise ParameterError(
             f'network="{network}" reads sequences, but X is a table of {n_features} columns: pass '
             "X of shape (n, steps, d) or calibrant.estimators.Windows."
         )
     recurrent = Recurrent(cast(Cell, network), n_features, widths, dropout)
-    return DistributionNetwork(recurrent, widths[-1], head)
+    return DistributionNetwork(recurrent, widths[-1], head, given)
 
 
 def _mlp(

@@ -75,25 +75,33 @@ class MixtureHead:
     ----------
     components : int
         The K.
+    spikes : int, default 0
+        Components besides, whose means and log-variances are given and not learned; they are the
+        last outputs (`DistributionNetwork`).
     """
 
-    def __init__(self, components: int) -> None:
-        self.components = components
-        self.n_outputs = 3 * components
+    def __init__(self, components: int, spikes: int = 0) -> None:
+        self.components, self.spikes = components, spikes
+        self.n_outputs = 3 * (components + spikes)
 
     def initial_bias(self, mean: float, spread: float) -> Tensor:
         """Equal weights, spread means, variances of a quarter of the target's."""
         levels = (np.arange(self.components) + 0.5) / self.components
         means = mean + spread * torch.as_tensor(ndtri(levels), dtype=torch.float32)
         log_variances = torch.full((self.components,), 2.0 * float(np.log(0.5 * spread)))
-        return torch.cat([torch.zeros(self.components), means, log_variances])
+        return torch.cat([torch.zeros(self.components + self.spikes), means, log_variances])
 
     def torch_distribution(self, outputs: Tensor) -> MixtureSameFamily:
         """Mixture of batch shape (..., n); its log_prob is a logsumexp over the components."""
-        logits, means, log_variances = outputs.chunk(3, dim=-1)
-        normals = torch.distributions.Normal(
-            means, bounded_scale(log_variances), validate_args=False
+        own, given = self.components, self.spikes
+        logits, means, log_variances, places, widths = outputs.split(
+            [own + given, own, own, given, given], dim=-1
         )
+        scales = bounded_scale(log_variances)
+        if given:
+            means = torch.cat([means, places], dim=-1)
+            scales = torch.cat([scales, torch.exp(0.5 * widths)], dim=-1)
+        normals = torch.distributions.Normal(means, scales, validate_args=False)
         return MixtureSameFamily(_Weights(logits), normals, validate_args=False)
 
     def distribution(self, outputs: Tensor) -> Mixture:

@@ -11,7 +11,7 @@ from torch.distributions import Distribution as TorchDistribution
 from torch.func import functional_call, stack_module_state, vmap
 
 from calibrant.errors import ParameterError
-from calibrant.networks.distribution_network import DistributionNetwork
+from calibrant.networks.distribution_network import DistributionNetwork, with_given
 from calibrant.networks.dropout import monte_carlo_passes
 from calibrant.networks.embeddings import InputGate, PeriodicEmbedding, embed
 from calibrant.networks.lstm import lstm_layer
@@ -109,7 +109,7 @@ class MemberNetworks(nn.Module):
             elif isinstance(layer, PeriodicEmbedding):
                 names = ("frequencies", "weight", "bias", "gate")
                 x = embed(x, *(weights[f"{name}.{part}"] for part in names))
-        return x
+        return with_given(x, weights.get("given"))
 
     def _by_steps(self, body: Recurrent, rows: Tensor) -> Tensor:
         """Outputs of LSTM networks: as vmap gives them, in a tenth of the operations."""
@@ -121,7 +121,8 @@ class MemberNetworks(nn.Module):
             names = (f"body.layers.{i}.{part}_l0" for part in _LSTM_PARTS)
             x = lstm_layer(x, *(weights[name] for name in names), last=i == last)
             x = body.after(x) if i == last else body.between(x)
-        return torch.baddbmm(weights["output.bias"][:, None], x, weights["output.weight"].mT)
+        x = torch.baddbmm(weights["output.bias"][:, None], x, weights["output.weight"].mT)
+        return with_given(x, self._stacked_buffers().get("given"))
 
     def part(self, members: slice) -> MemberNetworks:
         """Some of the members as networks of their own; all of them are the same object."""
