@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from calibrant.estimators._together import Lot, train_networks
 
 if TYPE_CHECKING:
-    from calibrant.estimators.mmd import MMDRegressor
+    from calibrant.estimators._pooled import PooledRegressor
 
 _EPOCHS = 40  # of stage 2, as long as it takes to see what is better
 
 
-def choose_embeddings(models: Sequence[MMDRegressor], lots: Sequence[Lot]) -> None:
+def choose_embeddings(models: Sequence[PooledRegressor], lots: Sequence[Lot]) -> None:
     """Decide for every model by the CRPS of held-out rows whether embeddings help.
 
     A network (of every kind) with them and one without are trained on the first part of the rows.
@@ -29,7 +29,7 @@ def choose_embeddings(models: Sequence[MMDRegressor], lots: Sequence[Lot]) -> No
         model._sees_waves = through < without
 
 
-def _pilot(model: MMDRegressor, sees_waves: bool) -> MMDRegressor:
+def _pilot(model: PooledRegressor, sees_waves: bool) -> PooledRegressor:
     """One network of a model, or one of every kind."""
     pilot = copy.copy(model)
     pilot.members, pilot.folds_, pilot.verbose = 1, 0.0, False
