@@ -75,7 +75,9 @@ def test_the_choice_is_saved(tmp_path) -> None:
     model = MMDRegressor(**SMALL | {"matching_epochs": 2}).fit(X, y)
     model.save(tmp_path / "model")
     again = MMDRegressor.load(tmp_path / "model")
-    assert isinstance(again._calibrated(again._raw_distribution(X[:3])), Recalibrated | Snapped)
+    dist = again.predict_dist(X[:3])
+    assert isinstance(dist, Recalibrated)
+    assert isinstance(dist.base, Snapped)
     np.testing.assert_array_equal(
         again.predict_quantiles(X, alpha=[0.2, 0.7]), model.predict_quantiles(X, alpha=[0.2, 0.7])
     )

@@ -5,19 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.distributions import MonotoneMap
-from calibrant.metrics import noise_floor
-from calibrant.metrics.calibration import coverage_errors
-from calibrant.recalibration import fit_pit_map
-from calibrant.recalibration.pit_map import between
-
 Array = NDArray[np.float64]
 
 _REPEATED = 20  # times each value on average: then the target has no other values
 _SHARE, _LEAST = 0.01, 10  # of the rows, and rows, that make an atom of a single value
 _SPIKE, _MOST_SPIKES = 0.05, 8  # share of the rows that makes a component, and how many
 _NARROWEST = 1e-6  # of the scaled target
-_MUCH = 1.5  # times the error that a perfect forecaster shows
 
 
 def find_atoms(y: Array) -> Array:
@@ -79,28 +72,3 @@ def cells_of(y: Array, atoms: Array) -> tuple[Array, Array]:
     at = np.minimum(np.searchsorted(points, y), len(points) - 1)
     on = points[at] == y
     return np.where(on, low[at], y), np.where(on, high[at], y)
-
-
-def fit_map_and_order(
-    at: Array, low: Array, high: Array, weight: Array
-) -> tuple[MonotoneMap, bool]:
-    """Map for a target with atoms, and whether it is to follow the move onto them.
-
-    One that follows is made for the atoms, but has few places to act on, their ends. Where it
-    leaves held-out rows miscalibrated beyond chance, the map may come first, which acts inside
-    the atoms and knows nothing of them.
-
-    Parameters
-    ----------
-    at, low, high : arrays of shape (n,)
-        Distribution function of held-out rows, without atoms, at the target and at the ends of
-        its cell (`cells_of`).
-    weight : array of shape (n,)
-    """
-
-    def error(found: MonotoneMap) -> float:
-        return float(coverage_errors(between(found(low), found(high)).ravel()).mean())
-
-    after, before = fit_pit_map(high, weight, left=low), fit_pit_map(at, weight)
-    follows = error(after) <= max(error(before), _MUCH * noise_floor(len(at)).ecpe)
-    return (after if follows else before), follows

@@ -17,7 +17,6 @@ from calibrant.estimators._atoms import (
     cells_of,
     find_atoms,
     find_spikes,
-    fit_map_and_order,
     spike_outputs,
 )
 from calibrant.estimators._base import LEAST_HELD_OUT
@@ -55,8 +54,7 @@ class PooledRegressor(HeteroscedasticRegressor):
 
     Notes
     -----
-    The path of a forecast: networks > pool by `shares_` > atoms and map, in an order that
-    held-out rows choose > bounds.
+    The path of a forecast: networks > pool by `shares_` > atoms > map > bounds.
     """
 
     quality: Quality = "default"
@@ -70,12 +68,11 @@ class PooledRegressor(HeteroscedasticRegressor):
 
     if TYPE_CHECKING:
         atoms_: NDArray[np.float64]
-        atoms_first_: bool
         spikes_: NDArray[np.float64]
         shares_: NDArray[np.float64]
         folds_: float
 
-    _numbers: ClassVar[tuple[str, ...]] = ("atoms_", "atoms_first_", "spikes_", "shares_", "folds_")
+    _numbers: ClassVar[tuple[str, ...]] = ("atoms_", "spikes_", "shares_", "folds_")
     # Whether the networks see their inputs through embeddings; found out where it is "auto".
     _sees_waves = True
 
@@ -89,7 +86,6 @@ class PooledRegressor(HeteroscedasticRegressor):
 
     def _scaled(self, samples: Sequence[Sample], *, shuffled: bool = True) -> list[Rows]:
         lots = super()._scaled(samples, shuffled=shuffled)
-        self.atoms_first_ = True
         self.atoms_ = find_atoms(samples[0].y) if self.atoms else np.empty((0, 3))
         self.spikes_ = self.atoms_[find_spikes(samples[0].y, self.atoms_)]
         self.shares_ = np.ones(1)
@@ -180,11 +176,7 @@ class PooledRegressor(HeteroscedasticRegressor):
         return weighted_mixture(self._make_head(), outputs[torch.as_tensor(used)], weights)
 
     def _calibrated(self, dist: Distribution) -> Distribution:
-        if not len(self.atoms_):
-            return super()._calibrated(dist)
-        if self.atoms_first_:
-            return super()._calibrated(Snapped(dist, *self.atoms_.T))
-        return Snapped(super()._calibrated(dist), *self.atoms_.T)
+        return super()._calibrated(Snapped(dist, *self.atoms_.T) if len(self.atoms_) else dist)
 
     @torch.no_grad()
     def _learn(self, train: Sample, held_out: Sample) -> None:
@@ -237,33 +229,33 @@ class PooledRegressor(HeteroscedasticRegressor):
         each = len(folds)
         self._learn_shares(outputs, y, sample.weight, each)
         if self.recalibrate:
-            scaler, places = self.target_scaler_, self._places(sample.y)
-            levels = np.empty((len(places), kinds * repeats, len(y)))
+            scaler = self.target_scaler_
+            ends = np.empty((2, kinds * repeats, len(y)))
             for i, said in enumerate(outputs):
                 dist = head.distribution(said).affine(float(scaler.loc), float(scaler.scale))
-                levels[:, i] = [dist.cdf(place) for place in places]
-            levels = levels.reshape(-1, kinds, repeats, len(y)).transpose(0, 3, 1, 2)
-            factor = narrowing(levels[0], self.shares_, each)
-            self._fit_map([as_of_all(level, self.shares_, factor) for level in levels], sample)
+                ends[:, i] = self._ends(dist, sample.y)
+            low, high = ends.reshape(2, kinds, repeats, len(y)).transpose(0, 3, 1, 2)
+            # The same place between the ends for all networks, as for the one that they make.
+            v = np.random.default_rng(0).random((len(y), 1, 1))
+            factor = narrowing(low + v * (high - low), self.shares_, each)
+            left, right = (as_of_all(end, self.shares_, factor) for end in (low, high))
+            self.monotone_ = fit_pit_map(right, sample.weight, left=left)
 
     def _learn_map(self, held_out: Sample) -> None:
         if not len(self.atoms_):
             super()._learn_map(held_out)
         elif len(held_out.y) >= LEAST_HELD_OUT:
-            dist = self._raw_distribution(held_out.x)
-            self._fit_map([dist.cdf(place) for place in self._places(held_out.y)], held_out)
+            left, right = self._ends(self._raw_distribution(held_out.x), held_out.y)
+            self.monotone_ = fit_pit_map(right, held_out.weight, left=left)
 
-    def _places(self, y: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        """Where the map asks for distribution functions: targets, and the ends of their atoms."""
-        return [y, *cells_of(y, self.atoms_)] if len(self.atoms_) else [y]
-
-    def _fit_map(self, levels: list[NDArray[np.float64]], sample: Sample) -> None:
-        """Learn the map from distribution functions at the `_places` of rows not learned from."""
-        if len(self.atoms_):
-            at, low, high = levels
-            self.monotone_, self.atoms_first_ = fit_map_and_order(at, low, high, sample.weight)
-        else:
-            self.monotone_ = fit_pit_map(levels[0], sample.weight)
+    def _ends(
+        self, dist: Distribution, y: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Distribution function at both ends of the atoms of targets, equal for one on none."""
+        if not len(self.atoms_):
+            return (dist.cdf(y),) * 2
+        low, high = cells_of(y, self.atoms_)
+        return dist.cdf(low), dist.cdf(high)
 
     def _learn_shares(
         self, outputs: Tensor, y: NDArray[np.float64], weight: NDArray[np.float64], each: int

@@ -106,7 +106,6 @@ def _complete(manifest: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Non
     if manifest["class"] == "MMDRegressor" and "atoms" not in parameters:
         parameters["atoms"] = False
         tensors |= {name: np.empty((0, 3)) for name in ("atoms_", "spikes_")}
-        tensors["atoms_first_"] = np.ones(())
 
 
 def _restore(

@@ -114,8 +114,6 @@ class MMDRegressor(PooledRegressor):
     ----------
     atoms_ : array of shape (A, 3)
         Values that have a probability, and the ends of the cells that belong to them.
-    atoms_first_ : bool
-        Whether the map follows the move onto the atoms or comes before it, as held-out rows want.
     spikes_ : array of shape (S, 3)
         Those that 5% of the rows have while others have values of their own: each is a component
         of the mixtures.
