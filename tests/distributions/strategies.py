@@ -139,7 +139,8 @@ def snapped(draw: Draw, base: st.SearchStrategy) -> Snapped:
     edges = np.cumsum(gaps.T.ravel()) - 1.2345678 - draw(st.floats(0, 1)) / 3.0
     edges = dist.mean[:, None] + dist.stddev[:, None] * edges
     low, high = edges[:, ::2], edges[:, 1::2]
-    return Snapped(dist, np.clip(low + draw(st.floats(0, 1)) * (high - low), low, high), low, high)
+    points = np.clip(low + draw(st.floats(0.01, 1)) * (high - low), np.nextafter(low, high), high)
+    return Snapped(dist, points, low, high)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from calibrant import MMDRegressor, evaluate
 from calibrant.distributions import Recalibrated, Snapped
 from calibrant.estimators import fit_together
-from calibrant.estimators._atoms import cells_of, find_atoms, find_spikes
+from calibrant.estimators._atoms import cells_of, find_atoms, find_spikes, spike_outputs
 
 SMALL: dict[str, Any] = {
     "epochs": 5, "matching_epochs": 40, "hidden": (32,), "batch_size": 64, "matching_lr": 5e-3,
@@ -26,26 +26,28 @@ def grades(n: int = 1500, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_all_values_of_a_discrete_target_are_atoms() -> None:
-    found = find_atoms(grades()[1])
+    found = find_atoms(grades()[1], 1.0)
     np.testing.assert_array_equal(found[:, 0], [1, 2, 3, 4, 5])
     np.testing.assert_allclose(found[:, 1:], found[:, :1] + [[-0.5, 0.5]])
 
 
 def test_of_another_target_those_that_repeat() -> None:
     y = np.random.default_rng(0).normal(size=1000)
-    assert len(find_atoms(y)) == 0
+    assert len(find_atoms(y, 1.0)) == 0
     y[:200] = 0.0
-    found = find_atoms(y)
+    found = find_atoms(y, 1.0)
     assert found.shape == (1, 3)
     assert found[0, 0] == 0.0
     below, above = y[y < 0].max(), y[y > 0].min()
     assert below < found[0, 1] < 0 < found[0, 2] < above
-    assert len(find_atoms(np.zeros(50))) == 0  # one value is no distribution
+    assert len(find_atoms(np.zeros(50), 1.0)) == 0  # one value is no distribution
 
 
 def test_a_cell_does_not_reach_over_a_gap() -> None:
     y = np.repeat([1.0, 2.0, 3.0, 50.0], 100)
-    np.testing.assert_allclose(find_atoms(y)[:, 1:] - find_atoms(y)[:, :1], [[-0.5, 0.5]] * 4)
+    np.testing.assert_allclose(
+        find_atoms(y, 1.0)[:, 1:] - find_atoms(y, 1.0)[:, :1], [[-0.5, 0.5]] * 4
+    )
 
 
 def test_cells_of_targets() -> None:
@@ -102,13 +104,13 @@ def rain(n: int = 1500, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def test_what_many_rows_have_among_other_values_is_a_spike() -> None:
     y = rain()[1]
-    atoms = find_atoms(y)
+    atoms = find_atoms(y, 1.0)
     assert atoms[find_spikes(y, atoms), 0].tolist() == [0.0]
     grade = grades()[1]
-    assert len(find_spikes(grade, find_atoms(grade))) == 0  # nothing but atoms
+    assert len(find_spikes(grade, find_atoms(grade, 1.0))) == 0  # nothing but atoms
     few = np.where(np.arange(len(y)) < 30, 0.0, np.random.default_rng(0).normal(size=len(y)))
-    assert len(find_atoms(few)) == 1
-    assert len(find_spikes(few, find_atoms(few))) == 0
+    assert len(find_atoms(few, 1.0)) == 1
+    assert len(find_spikes(few, find_atoms(few, 1.0))) == 0
 
 
 @pytest.mark.parametrize("cross_fit", [0, 3])
@@ -148,3 +150,47 @@ def test_together_each_has_its_own_spikes_as_alone(network: str) -> None:
         alone = MMDRegressor(**few).fit(X, target)
         assert len(model.spikes_) == len(alone.spikes_) == count
         np.testing.assert_allclose(model.predict(X), alone.predict(X), rtol=2e-3, atol=2e-3)
+
+
+def test_cells_of_decimal_values_do_not_cross() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        values = np.unique(rng.integers(-20, 20, 6) / 10)
+        found = find_atoms(np.repeat(values, 30), 1.0)
+        assert (found[:-1, 2] <= found[1:, 1]).all()
+
+
+def test_one_value_that_nearly_all_rows_have_makes_no_atoms_of_the_others() -> None:
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(3000) < 0.96, 0.0, rng.lognormal(size=3000))
+    atoms = find_atoms(y, float(y.std()))
+    assert atoms[:, 0].tolist() == [0.0]
+    assert find_spikes(y, atoms).tolist() == [0]
+
+
+def test_a_spike_stays_in_its_cell_however_close_other_values_are() -> None:
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(20_000) < 0.4, 0.0, rng.lognormal(sigma=3.0, size=20_000))
+    atoms = find_atoms(y, float(y.std()))
+    _, low, high = (atoms[find_spikes(y, atoms)][0]) / y.std()
+    deviation = np.exp(0.5 * spike_outputs(atoms, 0.0, float(y.std()))[1])
+    assert deviation >= 1e-6
+    assert -low >= 5.99 * deviation
+    assert high >= 5.99 * deviation
+
+
+def test_without_a_component_for_it_a_spike_is_left_alone() -> None:
+    X, y = rain(1200)
+    few = SMALL | {"matching_epochs": 2}
+    assert len(MMDRegressor(**few, head="gaussian").fit(X, y).atoms_) == 0
+    assert len(MMDRegressor(**few).fit(X, y).atoms_) == 1
+
+
+def test_bounds_and_atoms_are_calibrated_together() -> None:
+    """A censored target: the mass below the bound is the atom's, too."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 1))
+    y = np.round(np.maximum(0.0, 2.0 + 2.0 * X[:, 0] + rng.normal(size=4000)))
+    model = MMDRegressor(**SMALL, bounds=(0, None)).fit(X[:2000], y[:2000])
+    result = evaluate(model.predict_dist(X[2000:]), y[2000:])
+    assert result.ecpe < 2.5 * result.floor.ecpe

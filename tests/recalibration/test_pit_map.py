@@ -101,3 +101,18 @@ def test_atoms_are_mapped_by_both_ends() -> None:
 def test_without_atoms_the_left_ends_say_nothing() -> None:
     u = np.random.default_rng(0).beta(2, 2, 500)
     assert fit_pit_map(u, left=u) == fit_pit_map(u)
+
+
+def test_few_rows_on_an_atom_leave_the_ends_as_they_are() -> None:
+    u = (np.arange(200) + 0.5) / 200
+    left, right = u.copy(), u.copy()
+    left[95:105], right[95:105] = 0.475, 0.525
+    found = fit_pit_map(right, left=left)
+    plain = fit_pit_map(u)
+    np.testing.assert_allclose(found([0.01, 0.99]), plain([0.01, 0.99]), atol=2e-3)
+
+
+@pytest.mark.parametrize("left", [[0.1, 0.2], [0.1, 0.2, 0.9], [0.1, -0.2, 0.3]])
+def test_left_ends_must_fit_the_values(left: list[float]) -> None:
+    with pytest.raises(DataError, match="left must hold 3 numbers"):
+        fit_pit_map([0.2, 0.4, 0.8], left=left)

@@ -20,7 +20,9 @@ class Snapped(Integrated):
     For targets that have atoms: whole numbers, grades, zeros among amounts. A density, however
     narrow its peaks, gives none of them a probability.
 
-    Moments and CRPS are integrals with a relative error of about 1e-8.
+    Inside a cell there is nothing but its point: values beside it have no density.
+    Moments and CRPS are integrals with a relative error of about 1e-8, over panels of which there
+    are three for every point.
 
     Parameters
     ----------
@@ -28,7 +30,7 @@ class Snapped(Integrated):
     points : array of shape (A,) or (n, A)
         Increasing.
     low, high : arrays of the same shape
-        Cells around the points, ``low <= points <= high``, that do not overlap.
+        Cells around the points, ``low < points <= high``, that do not overlap.
 
     Examples
     --------
@@ -53,10 +55,10 @@ class Snapped(Integrated):
                 "points, low and high must have one shape, got "
                 f"{self.points.shape}, {self.low.shape} and {self.high.shape}."
             )
-        around = (self.low <= self.points) & (self.points <= self.high) & (self.low < self.high)
+        around = (self.low < self.points) & (self.points <= self.high)
         if not around.all() or not np.all(self.high[:, :-1] <= self.low[:, 1:]):
             raise ParameterError(
-                "Every point must lie in its cell, low <= point <= high, and cells must not "
+                "Every point must lie in its cell, low < point <= high, and cells must not "
                 f"overlap, got points {show(self.points)}, low {show(self.low)} and high "
                 f"{show(self.high)}."
             )

@@ -86,8 +86,7 @@ class PooledRegressor(HeteroscedasticRegressor):
 
     def _scaled(self, samples: Sequence[Sample], *, shuffled: bool = True) -> list[Rows]:
         lots = super()._scaled(samples, shuffled=shuffled)
-        self.atoms_ = find_atoms(samples[0].y) if self.atoms else np.empty((0, 3))
-        self.spikes_ = self.atoms_[find_spikes(samples[0].y, self.atoms_)]
+        self._find_atoms(samples[0].y)
         self.shares_ = np.ones(1)
         self.folds_ = getattr(self, "folds_", float(self._setting("cross_fit")))
         train = samples[0]
@@ -106,6 +105,17 @@ class PooledRegressor(HeteroscedasticRegressor):
             rows.with_inputs(more)
             for rows, more in zip(lots, [known.among(), *others], strict=True)
         ]
+
+    def _find_atoms(self, y: NDArray[np.float64]) -> None:
+        self.atoms_ = self.spikes_ = np.empty((0, 3))
+        if not self.atoms:
+            return
+        atoms = find_atoms(y, float(self.target_scaler_.scale))
+        spikes = find_spikes(y, atoms)
+        if self._setting("head") == "mixture" and not self.mc_passes:
+            self.atoms_, self.spikes_ = atoms, atoms[spikes]
+        else:  # no density but that of a component of its own is narrow enough for a spike
+            self.atoms_ = np.delete(atoms, spikes, axis=0)
 
     def _of_members(self, rows: Rows, parts: Sequence[NDArray[np.intp]]) -> MemberRows:
         if self.neighbours_ is None:
@@ -137,12 +147,10 @@ class PooledRegressor(HeteroscedasticRegressor):
 
     def _make_head(self) -> Head:
         spikes = len(getattr(self, "spikes_", ()))
-        if spikes and self._setting("head") == "mixture":
-            return MixtureHead(self.components, spikes)
-        return super()._make_head()
+        return MixtureHead(self.components, spikes) if spikes else super()._make_head()
 
     def _given(self) -> Tensor | None:
-        if not len(self.spikes_) or self._setting("head") != "mixture":
+        if not len(self.spikes_):
             return None
         scaler = self.target_scaler_
         outputs = spike_outputs(self.spikes_, float(scaler.loc), float(scaler.scale))
@@ -252,10 +260,16 @@ class PooledRegressor(HeteroscedasticRegressor):
         self, dist: Distribution, y: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Distribution function at both ends of the atoms of targets, equal for one on none."""
-        if not len(self.atoms_):
-            return (dist.cdf(y),) * 2
-        low, high = cells_of(y, self.atoms_)
-        return dist.cdf(low), dist.cdf(high)
+        if len(self.atoms_):
+            low, high = (dist.cdf(end) for end in cells_of(y, self.atoms_))
+        else:
+            low = high = dist.cdf(y)
+        least, most = self.bounds or (None, None)
+        if least is not None:  # all that lies beyond a bound will be on it
+            low = np.where(y <= least, 0.0, low)
+        if most is not None:
+            high = np.where(y >= most, 1.0, high)
+        return low, high
 
     def _learn_shares(
         self, outputs: Tensor, y: NDArray[np.float64], weight: NDArray[np.float64], each: int

@@ -143,6 +143,10 @@ class _Weights(Categorical):
         self._num_events = logits.shape[-1]
         TorchDistribution.__init__(self, logits.shape[:-1], validate_args=False)
 
+    def expand(self, batch_shape: Any, _instance: Any = None) -> _Weights:
+        """Return the same for more rows, as torch's own class does."""
+        return _Weights(self.logits.expand(*batch_shape, self._num_events))
+
 
 def bounded_scale(log_variance: Tensor) -> Tensor:
     """Standard deviation of a log-variance that is held inside its bounds."""

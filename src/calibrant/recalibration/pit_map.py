@@ -56,24 +56,34 @@ def fit_pit_map(
         To be used as ``Recalibrated(dist, g)``.
     """
     values = np.asarray(pit, dtype=np.float64)
-    if left is not None and not np.array_equal(low := np.asarray(left, dtype=np.float64), values):
-        return _through_atoms(low, values, sample_weight, shrink)
+    lower = values if left is None else np.asarray(left, dtype=np.float64)
     weights = np.ones(len(values)) if sample_weight is None else np.asarray(sample_weight, float)
     if values.ndim != 1 or not np.all((values >= 0) & (values <= 1)):
         raise DataError(
             f"PIT values must be a list of numbers in [0, 1], got shape {values.shape} between "
             f"{values.min(initial=np.nan)} and {values.max(initial=np.nan)}."
         )
+    if lower.shape != values.shape or not np.all((lower >= 0) & (lower <= values)):
+        raise DataError(f"left must hold {len(values)} numbers between 0 and those of pit.")
     if weights.shape != values.shape:
         raise DataError(f"Expected {len(values)} sample weights, got {weights.shape}.")
     kept = weights > 0
-    order = np.argsort(values[kept])
-    values, weights = values[kept][order], weights[kept][order]
+    lower, values, weights = lower[kept], values[kept], weights[kept]
     if not len(values):
         return MonotoneMap()
+    if np.array_equal(lower, values):
+        return _smooth(values, weights, shrink)
+    return _through_atoms(lower, values, weights, shrink)
+
+
+def _smooth(values: Array, weights: Array, shrink: bool, copies: int = 1) -> MonotoneMap:
+    """Map of values without atoms, each row of which stands there so many times."""
+    order = np.argsort(values)
+    values, weights = values[order], weights[order]
     # With equal weights these are i / (m + 1).
-    attained = np.cumsum(weights) / (weights.sum() + weights.mean())
-    rows = weights.sum() ** 2 / np.sum(weights**2)  # as many equal ones would know as much
+    attained = np.cumsum(weights) / (weights.sum() + copies * weights.mean())
+    # As many equal ones would know as much.
+    rows = weights.sum() ** 2 / np.sum(weights**2) / copies
     levels = _levels(round(rows))
     x, y = _strictly_inside(np.interp(levels, attained, values), levels)
     if shrink:
@@ -84,14 +94,11 @@ def fit_pit_map(
     return MonotoneMap(x, y)
 
 
-def _through_atoms(
-    left: Array, right: Array, sample_weight: ArrayLike | None, shrink: bool
-) -> MonotoneMap:
+def _through_atoms(left: Array, right: Array, weights: Array, shrink: bool) -> MonotoneMap:
     """Map by map, each as if values inside atoms could be moved, until chance explains the rest.
 
     Many maps may do, and a long way leads to odd ones: the best so far counts.
     """
-    weights = np.ones(len(left)) if sample_weight is None else np.asarray(sample_weight, float)
     by_chance = 0.316 * np.sqrt(np.sum(weights**2)) / weights.sum()  # see `noise_floor`
     every = np.repeat(weights, _PLACES)
     knots = np.quantile(np.concatenate([left, right]), _levels(2 * len(left)))
@@ -99,16 +106,16 @@ def _through_atoms(
     best, least = MonotoneMap(x, y), math.inf
     for _ in range(_ROUNDS):
         found = MonotoneMap(x, y)
-        u = between(found(left), found(right)).ravel()
+        u = _between(found(left), found(right)).ravel()
         if (error := _coverage_error(u, every)) < least:
             best, least = found, error
         if error <= by_chance:
             break
-        y, x = _strictly_inside(fit_pit_map(u, every, shrink=shrink)(y), x)
+        y, x = _strictly_inside(_smooth(u, every, shrink, _PLACES)(y), x)
     return best
 
 
-def between(left: Array, right: Array) -> Array:
+def _between(left: Array, right: Array) -> Array:
     """Values (m, 8) between the ends of atoms, one in each eighth: chance with little of its noise.
 
     Not the middles of the eighths: where atoms are wide, all rows would have the same eight.
