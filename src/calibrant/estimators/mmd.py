@@ -33,10 +33,10 @@ from calibrant.training import Rows, Stage
 class MMDRegressor(PooledRegressor):
     """Calibrated regression by maximum mean discrepancy.
 
-    1. Stage 1 fits mean and variance by likelihood (`HeteroscedasticRegressor`).
+    1. Stage 1 fits a distribution for every row, a mixture of normals, by likelihood.
     2. Stage 2 matches the distribution of the targets with the predictive one: it minimises
-       ``matching + anchor * score``, the squared MMD over pairs of rows plus a kernel score,
-       a proper scoring rule that keeps the prediction sharp while it is matched. Epochs are
+       ``matching + anchor * score``, the squared MMD over pairs of rows, if `match` asks for it,
+       plus a kernel score, the squared MMD of a row with itself, which is proper. Epochs are
        judged by the CRPS of the held-out rows; a stage that does not improve it is rolled back.
     3. A monotone map of the predictive distribution functions, learned from the held-out rows,
        removes the miscalibration that is left at every level.
@@ -105,8 +105,9 @@ class MMDRegressor(PooledRegressor):
     atoms : bool, default True
         Whether values that the training rows take again and again (whole numbers, grades, zeros)
         get a probability of their own: what the networks say of the places around them. They
-        are all values of a target that repeats each 20 times on average, and of another target
-        those that 1% of the rows have.
+        are all values of a target most of which appear 20 times, and of another target those
+        that 1% of the rows have; of these one that 5% have needs a mixture head, which has a
+        component for it.
     recalibrate : bool, default True
         Learn the final monotone map from the held-out rows.
 

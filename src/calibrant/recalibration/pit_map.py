@@ -48,7 +48,8 @@ def fit_pit_map(
         ``g(F(y-)) + v (g(F(y)) - g(F(y-)))`` with v uniform is uniform. It is found by repeating
         what has a closed form without atoms.
     shrink : bool, default True
-        Draw the map towards the identity by what chance explains.
+        Draw the map towards the identity by what chance explains. With atoms there is nothing to
+        draw: the search starts at the identity and ends where chance explains the rest.
 
     Returns
     -------
@@ -73,7 +74,7 @@ def fit_pit_map(
         return MonotoneMap()
     if np.array_equal(lower, values):
         return _smooth(values, weights, shrink)
-    return _through_atoms(lower, values, weights, shrink)
+    return _through_atoms(lower, values, weights)
 
 
 def _smooth(values: Array, weights: Array, shrink: bool, copies: int = 1) -> MonotoneMap:
@@ -94,7 +95,7 @@ def _smooth(values: Array, weights: Array, shrink: bool, copies: int = 1) -> Mon
     return MonotoneMap(x, y)
 
 
-def _through_atoms(left: Array, right: Array, weights: Array, shrink: bool) -> MonotoneMap:
+def _through_atoms(left: Array, right: Array, weights: Array) -> MonotoneMap:
     """Map by map, each as if values inside atoms could be moved, until chance explains the rest.
 
     Many maps may do, and a long way leads to odd ones: the best so far counts.
@@ -111,7 +112,7 @@ def _through_atoms(left: Array, right: Array, weights: Array, shrink: bool) -> M
             best, least = found, error
         if error <= by_chance:
             break
-        y, x = _strictly_inside(_smooth(u, every, shrink, _PLACES)(y), x)
+        y, x = _strictly_inside(_smooth(u, every, shrink=False, copies=_PLACES)(y), x)
     return best
 
 
