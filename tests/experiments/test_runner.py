@@ -121,6 +121,7 @@ def test_an_ablation_changes_what_it_says() -> None:
         "best-one-member": {"members"},
         "best-hold-out": {"members", "cross_fit"},
         "best-no-neighbours": {"neighbours"},
+        "best-no-atoms": {"atoms"},
         "best-no-map": {"recalibrate"},
     }
 
