@@ -85,7 +85,7 @@ def test_triton_says_the_same(members, n, steps, width, last, monkeypatch) -> No
     pytest.importorskip("triton", reason="Triton is not installed (Linux only)")
     case = make_case(members, n, steps, 3, width, shared=False, last=last)
     plain = case.as_one(torch.float32)
-    monkeypatch.setattr(lstm, "_in_triton", lambda gates: True)
+    monkeypatch.setattr(lstm, "in_triton", lambda gates: True)
     got = case.as_one(torch.float32)
     assert_same(got, case.by_torch(), 1e-5)
     assert_same(got, plain, 1e-5)
@@ -94,7 +94,7 @@ def test_triton_says_the_same(members, n, steps, width, last, monkeypatch) -> No
 
 def test_far_gates_are_shut_or_open_in_triton(monkeypatch) -> None:
     pytest.importorskip("triton", reason="Triton is not installed (Linux only)")
-    monkeypatch.setattr(lstm, "_in_triton", lambda gates: True)
+    monkeypatch.setattr(lstm, "in_triton", lambda gates: True)
     case = make_case(1, 4, 3, 2, 3, shared=False, last=False)
     case.x.mul_(30.0)
     assert_same(case.as_one(torch.float32), case.by_torch(), 1e-4)

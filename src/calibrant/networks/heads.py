@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -16,8 +15,7 @@ from torch.distributions import Categorical, MixtureSameFamily
 from torch.distributions import Distribution as TorchDistribution
 
 from calibrant.distributions import Distribution, Mixture, Normal
-
-_HAS_TRITON = importlib.util.find_spec("triton") is not None
+from calibrant.networks._device import in_triton
 
 # Bounds of the log-variance in units of the scaled target: a standard deviation of 1e-5 to
 # 150. They are approached smoothly, so that a gradient back inside always exists.
@@ -158,7 +156,7 @@ class _BoundedScale(Function):
 
     @staticmethod
     def forward(ctx: Any, log_variance: Tensor) -> Tensor:
-        if log_variance.is_cuda and log_variance.dtype == torch.float32 and _HAS_TRITON:
+        if in_triton(log_variance):
             from calibrant.networks._triton_scale import bound_scale
 
             scale, slope = bound_scale(log_variance, _LOWEST, _HIGHEST)

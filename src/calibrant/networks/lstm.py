@@ -6,7 +6,6 @@ one pass over its units, and what all steps share is one product a layer.
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any, cast
 
 import torch
@@ -14,7 +13,8 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-_HAS_TRITON = importlib.util.find_spec("triton") is not None
+from calibrant.networks._device import in_triton
+
 _sigmoid_slope = torch.ops.aten.sigmoid_backward.grad_input
 _tanh_slope = torch.ops.aten.tanh_backward.grad_input
 
@@ -106,7 +106,7 @@ def forward_step(
     b_input, b_state : tensors of shape (M, 4 width)
     memory, states : tensors of shape (M, steps, n, width)
     """
-    if _in_triton(gates):
+    if in_triton(gates):
         from calibrant.networks import _triton_lstm
 
         return _triton_lstm.forward_step(gates, b_input, b_state, memory, states, t)
@@ -144,7 +144,7 @@ def backward_step(
         Slopes by what the next step kept of this one's memory in, of the step before out.
     by_gates : tensor of shape (M, steps, n, 4 width)
     """
-    if _in_triton(gates):
+    if in_triton(gates):
         from calibrant.networks import _triton_lstm
 
         return _triton_lstm.backward_step(gates, memory, given, later, by_memory, by_gates, t)
@@ -175,7 +175,3 @@ def backward_step(
     ):
         by_part = by_gates[:, t, :, part]
         squash_slope(by_part, gates[:, t, :, part], grad_input=by_part)
-
-
-def _in_triton(gates: Tensor) -> bool:
-    return gates.is_cuda and gates.dtype == torch.float32 and _HAS_TRITON
