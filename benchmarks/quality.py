@@ -101,7 +101,7 @@ def run(options: argparse.Namespace, store: Store) -> None:
         device=options.device,
         engine="here" if timing and options.device != "cpu" else "processes",
         workers=options.workers,
-        together=False if timing else None,  # a fit is timed by itself
+        together=1 if timing else options.together,  # a fit is timed by itself
         minutes=options.minutes,
         on_outcome=tell,
     )
@@ -140,6 +140,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--first-trial", type=int, default=0)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--workers", type=int)
+    parser.add_argument("--together", type=int, help="trials in a batch; on a GPU all")
     parser.add_argument("--minutes", type=float, help="start nothing after that")
     parser.add_argument("--store", type=Path, help="folder of the results, a file a trial")
     parser.add_argument("--archive", type=Path, help="one file of all results, .parquet")

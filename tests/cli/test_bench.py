@@ -108,7 +108,7 @@ def test_a_run_in_pieces_says_what_it_spent_and_what_is_left(run, tmp_path: Path
     assert done.exit_code == 0, done.stderr
     assert "2 cells were not started: the same command goes on with them." in done.stderr
     assert not Store(out).cells()
-    done = run(*options, "--together")
+    done = run(*options, "--together", "9")
     lines = [line.split() for line in done.stderr.splitlines()]
     spent = {tuple(line[:-2]): float(line[-1]) for line in lines if line[:1] in (["wine"], ["all"])}
     assert list(spent) == [("wine", "ell"), ("wine", "hnn"), ("all",)]

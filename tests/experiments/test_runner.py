@@ -229,7 +229,7 @@ def spied(tmp_path: Path, methods: list[str], **options: object) -> list[tuple[s
 def test_trials_of_a_method_are_one_batch_if_asked(tmp_path: Path) -> None:
     methods = ["hnn", "dgp", "mmd"]
     with Store(tmp_path).claim(Cell("honest", "wine", "mmd", 1)):  # somebody else has this one
-        asked = spied(tmp_path, methods, device="cpu", together=True)
+        asked = spied(tmp_path, methods, device="cpu", together=3)
     assert asked == [
         ("hnn/0", "hnn/1", "hnn/2"),
         ("dgp/0",),
@@ -237,20 +237,25 @@ def test_trials_of_a_method_are_one_batch_if_asked(tmp_path: Path) -> None:
         ("dgp/1",),
         ("dgp/2",),
     ]
-    assert spied(tmp_path, methods, device="cpu", together=True) == [("mmd/1",)]
+    assert spied(tmp_path, methods, device="cpu", together=3) == [("mmd/1",)]
 
 
 def test_a_gpu_decides_for_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(spied(tmp_path / "cpu", ["hnn"], device="cpu")) == 3
     monkeypatch.setattr("calibrant.training.resolve_device", lambda name: torch.device("cuda"))
     assert spied(tmp_path / "gpu", ["hnn"], device="auto") == [("hnn/0", "hnn/1", "hnn/2")]
-    assert len(spied(tmp_path / "apart", ["hnn"], device="auto", together=False)) == 3
+    assert len(spied(tmp_path / "apart", ["hnn"], device="auto", together=1)) == 3
+
+
+def test_a_batch_has_no_more_trials_than_asked_for(tmp_path: Path) -> None:
+    asked = spied(tmp_path, ["hnn"], device="cpu", together=2)
+    assert asked == [("hnn/0", "hnn/1"), ("hnn/2",)]
 
 
 def test_nothing_is_started_after_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 30.0, 59.0, 61.0])  # the call, then before each of three batches
     monkeypatch.setattr(runner.time, "monotonic", lambda: next(clock))
-    options = {"device": "cpu", "together": True, "minutes": 1.0}
+    options = {"device": "cpu", "together": 3, "minutes": 1.0}
     assert spied(tmp_path, ["mcd", "hnn", "ell"], **options) == [
         ("mcd/0", "mcd/1", "mcd/2"),
         ("hnn/0", "hnn/1", "hnn/2"),

@@ -67,11 +67,12 @@ def paper(
         ),
     ] = None,
     together: Annotated[
-        bool | None,
+        int | None,
         typer.Option(
-            "--together/--apart",
-            help="Train the trials of a method as one batch.",
-            show_default="on a GPU",
+            help="Trials of a method to train as one batch.",
+            min=1,
+            metavar="N",
+            show_default="on a GPU all",
         ),
     ] = None,
     minutes: Annotated[

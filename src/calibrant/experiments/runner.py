@@ -92,7 +92,7 @@ def run_cells(
     engine: str = "processes",
     workers: int | None = None,
     address: str | None = None,
-    together: bool | None = None,
+    together: int | None = None,
     minutes: float | None = None,
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:
@@ -112,9 +112,10 @@ def run_cells(
         Cells at once, each on one core; as many as fit if not given.
     address : str, optional
         Of the Ray cluster; without it a Ray of this machine.
-    together : bool, optional
-        Train the trials of a method on a data set as one batch, where the method can; on a GPU
-        only if not given. An interrupted run loses the batches in work.
+    together : int, optional
+        Train at most so many trials of a method on a data set as one batch, where the method can;
+        if not given, all of them on a GPU and each by itself on a CPU. A batch is scored by one
+        process: smaller ones use more cores. An interrupted run loses the batches in work.
     minutes : float, optional
         Start nothing after that time; what is in work is finished. All cells if not given.
     on_outcome : callable
@@ -133,8 +134,8 @@ def run_cells(
     if not cells:
         return []
     if together is None:
-        together = _on_gpu(device, engine)
-    batches = _batches(cells) if together else [(cell,) for cell in cells]
+        together = len(cells) if _on_gpu(device, engine) else 1
+    batches = _batches(cells, together)
     work = partial(_compute, experiment, device)
     with _Desk(store, experiment, on_outcome) as desk:
         waiting = desk.claimed(takewhile(lambda _: time.monotonic() < until, batches))
@@ -160,13 +161,15 @@ def _on_gpu(device: str, engine: str) -> bool:
     return resolve_device(device).type == "cuda"
 
 
-def _batches(cells: Iterable[Cell]) -> list[Batch]:
-    """Trials that can train as one beside each other, the others by themselves."""
+def _batches(cells: Iterable[Cell], most: int) -> list[Batch]:
+    """Trials that can train as one beside each other, at most so many, the others by themselves."""
     groups: dict[Cell, list[Cell]] = {}
     for cell in cells:
         key = replace(cell, trial=-1) if method_of(cell.method).batched else cell
         groups.setdefault(key, []).append(cell)
-    return [tuple(group) for group in groups.values()]
+    return [
+        tuple(group[i : i + most]) for group in groups.values() for i in range(0, len(group), most)
+    ]
 
 
 class _Desk:
