@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import tracemalloc
 
 import numpy as np
@@ -98,3 +99,10 @@ def test_every_row_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
         _chunks.over_rows(n, cells, work)
         assert np.all(visits == 1)
+
+
+def test_threads_are_limited_as_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    seen = set()
+    _chunks.over_rows(4 * _chunks.CELLS, 1, lambda rows: seen.add(threading.get_ident()))
+    assert seen == {threading.get_ident()}

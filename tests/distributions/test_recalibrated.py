@@ -215,7 +215,19 @@ def test_other_maps_are_kept_side_by_side() -> None:
 
 
 def test_bad_parameters() -> None:
-    with pytest.raises(ParameterError, match="monotone must be a MonotoneMap, got 'up'"):
+    with pytest.raises(ParameterError, match="monotone must be a MonotoneMap or RowMaps, got 'up'"):
         Recalibrated(Normal([0.0], [1.0]), "up")
     with pytest.raises(ParameterError, match="base must be a distribution, got ndarray"):
         Recalibrated(np.zeros(3), MonotoneMap())
+
+
+def test_moments_and_crps_together_are_those_asked_for_one_by_one() -> None:
+    rng = np.random.default_rng(3)
+    base = Mixture(rng.uniform(0.1, 1, (50, 12)), rng.normal(size=(50, 12)), np.ones((50, 12)))
+    y, curved = rng.normal(size=50), MonotoneMap([0.2, 0.7], [0.1, 0.9])
+    for dist in (base, Recalibrated(base, curved), Recalibrated(Normal(y, np.ones(50)), curved)):
+        mean, variance, crps = dist._moments_and_crps(y)
+        fresh = dist[:]
+        np.testing.assert_allclose(mean, fresh.mean, rtol=1e-12)
+        np.testing.assert_allclose(variance, fresh.variance, rtol=1e-12)
+        np.testing.assert_allclose(crps, fresh.crps(y), rtol=1e-12)

@@ -122,6 +122,7 @@ def test_an_ablation_changes_what_it_says() -> None:
         "best-hold-out": {"members", "cross_fit"},
         "best-no-neighbours": {"neighbours"},
         "best-no-atoms": {"atoms"},
+        "best-one-map": {"recalibrate"},
         "best-no-map": {"recalibrate"},
     }
 

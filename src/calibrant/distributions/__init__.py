@@ -6,6 +6,7 @@ them asks which model made it.
 
 from calibrant.distributions._base import Distribution
 from calibrant.distributions._monotone import MonotoneMap
+from calibrant.distributions._row_maps import RowMaps
 from calibrant.distributions.affine import Affine
 from calibrant.distributions.clipped import Clipped
 from calibrant.distributions.empirical import Empirical
@@ -29,6 +30,7 @@ __all__ = [
     "Normal",
     "Quantiles",
     "Recalibrated",
+    "RowMaps",
     "Snapped",
     "Stacked",
     "Warped",

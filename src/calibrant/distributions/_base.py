@@ -240,6 +240,10 @@ class Distribution(RowWise):
             out[rows] = self._part(rows)._sample(count, rng)
         return out
 
+    def _moments_and_crps(self, y: Array) -> tuple[Array, Array, Array]:
+        """Mean, variance and CRPS at y, (n,) each: cheaper together where they are integrals."""
+        return self.mean, self.variance, self.crps(y)
+
     # ---- shapes -----------------------------------------------------------------------------
 
     def _at(

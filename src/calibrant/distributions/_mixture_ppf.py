@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from calibrant.distributions._checks import Array
+from calibrant.distributions._many_ndtr import ndtr_for
 from calibrant.distributions._mixture_points import component_points
 from calibrant.distributions._search import search_rows
 from calibrant.distributions.normal import LOG_SQRT_2PI, normal_pdf
@@ -79,11 +80,12 @@ def _first_guess(w: Array, m: Array, s: Array, z: Array) -> tuple[Array, Array, 
 
 def _probit_table(w: Array, m: Array, s: Array, x: Array) -> tuple[Array, Array]:
     """``ndtri(F(x))``, with the digits of the nearer tail, and ``F'(x)``, (n, P) each."""
+    phi = ndtr_for(m.shape[1])
     below, above, density = (np.zeros(x.shape) for _ in range(3))
     for k in range(m.shape[1]):
         weight, z = w[:, k, None], (x - m[:, k, None]) / s[:, k, None]
         density += weight / s[:, k, None] * normal_pdf(z)
-        near = weight * ndtr(-np.abs(z))
+        near = weight * phi(-np.abs(z))
         far = weight - near
         left = z < 0
         below += np.where(left, near, far)
@@ -154,7 +156,7 @@ def _tail_and_slopes(mixture: _Parameters, side: Array, x: Array) -> tuple[Array
     """F or, where side is -1, 1 - F; F'; F'' of every row at x, (n, L) each."""
     w, m, s, _ = mixture
     tail, density, slope = (np.zeros(x.shape) for _ in range(3))
-    part = np.empty(x.shape)
+    phi, part = ndtr_for(m.shape[1]), np.empty(x.shape)
     for k in range(m.shape[1]):
         # In place: this is where quantiles of many rows spend their time.
         rate = 1.0 / s[:, k, None]
@@ -169,7 +171,7 @@ def _tail_and_slopes(mixture: _Parameters, side: Array, x: Array) -> tuple[Array
         part *= rate
         slope -= part
         z *= side
-        ndtr(z, out=z)
+        phi(z, out=z)
         z *= w[:, k, None]
         tail += z
     return tail, density, slope

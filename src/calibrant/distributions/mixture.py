@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from calibrant.distributions._checks import (
     same_shape,
     show,
 )
+from calibrant.distributions._many_ndtr import ndtr_for
 from calibrant.distributions._mixture_points import FEW_COMPONENTS, component_points
 from calibrant.distributions._mixture_ppf import TABLE_POINTS, mixture_ppf
 from calibrant.distributions.normal import LOG_SQRT_2PI, STANDARD_PANELS, Normal, normal_pdf
@@ -101,20 +102,25 @@ class Mixture(Distribution):
         distance = self.locs - centre
         return centre, np.sum(self.weights * distance, axis=1, keepdims=True), distance
 
-    def _over_components(self, function: Callable[[Array], Array], y: Array) -> Array:
-        # One component at a time: temporaries stay (rows, k) instead of (rows, k, K).
-        out, total = np.zeros(y.shape), np.zeros((len(y), 1))
-        for k in range(self.locs.shape[1]):
-            z = (y - self.locs[:, k, None]) / self.scales[:, k, None]
-            out += self.weights[:, k, None] * function(z)
-            total += self.weights[:, k, None]
-        return out / total  # 1 but for rounding, which would show where out is 1
-
     def _cdf(self, y: Array) -> Array:
-        return self._over_components(ndtr, y)
+        return self._tail(y, 1.0)
 
     def _sf(self, y: Array) -> Array:
-        return self._over_components(lambda z: ndtr(-z), y)
+        return self._tail(y, -1.0)
+
+    def _tail(self, y: Array, side: float) -> Array:
+        """P(Y <= y), or P(Y > y) where side is -1."""
+        # One component at a time: temporaries stay (rows, k) instead of (rows, k, K).
+        phi = ndtr_for(self.locs.shape[1])
+        out, total, z = np.zeros(y.shape), np.zeros((len(y), 1)), np.empty(y.shape)
+        for k in range(self.locs.shape[1]):
+            np.subtract(y, self.locs[:, k, None], out=z)
+            z /= side * self.scales[:, k, None]
+            phi(z, out=z)
+            z *= self.weights[:, k, None]
+            out += z
+            total += self.weights[:, k, None]
+        return out / total  # 1 but for rounding, which would show where out is 1
 
     def _ppf(self, tail: Array, upper: Flags) -> Array:
         return mixture_ppf(self.weights, self.locs, self.scales, tail, upper)

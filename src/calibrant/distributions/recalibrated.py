@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,10 +12,13 @@ from calibrant.distributions._base import Distribution, Flags, checked_base
 from calibrant.distributions._checks import Array
 from calibrant.distributions._integrate import (
     Integrated,
+    Panels,
     integrate_crps,
     integrate_moments,
+    panels_of,
 )
 from calibrant.distributions._monotone import MonotoneMap
+from calibrant.distributions._row_maps import RowMaps
 from calibrant.distributions._rows import RowWise
 from calibrant.distributions.empirical import Empirical
 from calibrant.distributions.normal import Normal
@@ -27,7 +30,7 @@ _TAIL_LEVELS = 10.0 ** -np.array([1.0, 2.0, 4.0, 8.0, 16.0])  # of the outermost
 
 
 class Recalibrated(Integrated):
-    """Distribution with ``F(y) = g(F_base(y))`` for a monotone map g common to all rows.
+    """Distribution with ``F(y) = g(F_base(y))`` for a monotone map g, of all rows or of each.
 
     Quantiles are ``F_base^{-1}(g^{-1}(q))``. Moments and CRPS are exact sums over an empirical
     base; over a normal one they are integrals with a relative error of about 1e-10, over any
@@ -36,7 +39,7 @@ class Recalibrated(Integrated):
     Parameters
     ----------
     base : Distribution of n rows
-    monotone : MonotoneMap
+    monotone : MonotoneMap or RowMaps
 
     Examples
     --------
@@ -48,11 +51,20 @@ class Recalibrated(Integrated):
 
     _row_arrays: ClassVar[tuple[str, ...]] = ("base",)
 
-    def __init__(self, base: Distribution, monotone: MonotoneMap) -> None:
-        if not isinstance(monotone, MonotoneMap):
-            raise ParameterError(f"monotone must be a MonotoneMap, got {monotone!r}.")
+    def __init__(self, base: Distribution, monotone: MonotoneMap | RowMaps) -> None:
+        if not isinstance(monotone, MonotoneMap | RowMaps):
+            raise ParameterError(f"monotone must be a MonotoneMap or RowMaps, got {monotone!r}.")
         self.base = checked_base(base)
         self.monotone = monotone
+        if isinstance(monotone, RowMaps):
+            if len(monotone) != len(base):
+                raise ParameterError(f"Expected a map of each of {len(base)} rows, got {monotone}.")
+            if isinstance(base, Empirical):
+                raise ParameterError("All rows of an Empirical base must have one MonotoneMap.")
+
+    def _row_names(self) -> tuple[str, ...]:
+        own = ("monotone",) if isinstance(self.monotone, RowMaps) else ()
+        return (*super()._row_names(), *own)
 
     def __len__(self) -> int:
         return len(self.base)
@@ -85,7 +97,7 @@ class Recalibrated(Integrated):
 
     def _ppf(self, tail: Array, upper: Flags) -> Array:
         if isinstance(self.base, Empirical):
-            return self.base._reweighted(self.monotone)._ppf(tail, upper)
+            return self.base._reweighted(cast(MonotoneMap, self.monotone))._ppf(tail, upper)
         below = self.monotone.inverse(np.where(upper, 1.0 - tail, tail))
         above = self.monotone.mirrored().inverse(np.where(upper, tail, 1.0 - tail))
         return self.base._ppf(np.minimum(below, above), below > above)
@@ -100,23 +112,34 @@ class Recalibrated(Integrated):
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
         if isinstance(self.base, Empirical):
-            reweighted = self.base._reweighted(self.monotone)
+            reweighted = self.base._reweighted(cast(MonotoneMap, self.monotone))
             return reweighted.mean, reweighted.variance
-        if isinstance(self.base, Normal):
-            mean, variance = integrate_moments(*self._standard())
-            return self.base.loc + self.base.scale * mean, self.base.variance * variance
+        if self._has_standard:
+            mean, variance = integrate_moments(self._standard()[1])
+            base = cast(Normal, self.base)
+            return base.loc + base.scale * mean, base.variance * variance
         return super()._moments
 
     def _crps(self, y: Array) -> Array:
         if isinstance(self.base, Empirical):
-            return self.base._reweighted(self.monotone)._crps(y)
-        if isinstance(self.base, Normal):
-            z = self.base._standardise(y)
+            return self.base._reweighted(cast(MonotoneMap, self.monotone))._crps(y)
+        if self._has_standard:
+            base = cast(Normal, self.base)
+            z = base._standardise(y)
             score = integrate_crps(*self._standard(), z.reshape(1, -1))
-            return self.base.scale[:, None] * score.reshape(z.shape)
+            return base.scale[:, None] * score.reshape(z.shape)
         return super()._crps(y)
 
-    def _standard(self) -> tuple[Recalibrated, Array]:
+    def _moments_and_crps(self, y: Array) -> tuple[Array, Array, Array]:
+        if isinstance(self.base, Empirical) or self._has_standard:
+            return Distribution._moments_and_crps(self, y)
+        return super()._moments_and_crps(y)
+
+    @property
+    def _has_standard(self) -> bool:
+        return isinstance(self.base, Normal) and isinstance(self.monotone, MonotoneMap)
+
+    def _standard(self) -> tuple[Recalibrated, Panels]:
         """Return the one row that all rows of a normal base are, up to location and scale.
 
         One row can afford fine panels.
@@ -124,7 +147,8 @@ class Recalibrated(Integrated):
         standard = self._with(base=Normal([0.0], [1.0]))
         coarse = standard._edges(self.monotone.x[1:-1])
         middle = 0.5 * (coarse[:, 1:] + coarse[:, :-1])
-        return standard, np.sort(np.concatenate([coarse, middle], axis=1), axis=1)
+        edges = np.sort(np.concatenate([coarse, middle], axis=1), axis=1)
+        return standard, panels_of(standard, edges)
 
     def _panels(self) -> Array:
         knots = self.monotone.x[1:-1]
@@ -149,11 +173,9 @@ class Recalibrated(Integrated):
         return self.base._cells_per_row() + kinks
 
     def _joins(self, other: RowWise) -> bool:
-        return (
-            isinstance(other, Recalibrated)
-            and self.monotone == other.monotone
-            and super()._joins(other)
-        )
+        if not isinstance(other, Recalibrated) or not super()._joins(other):
+            return False
+        return isinstance(self.monotone, RowMaps) or self.monotone == other.monotone
 
     def affine(self, loc: ArrayLike, scale: ArrayLike) -> Self:
         """Return the distribution of ``loc + scale * Y``: the base moves, the map stays."""

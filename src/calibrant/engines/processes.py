@@ -82,11 +82,15 @@ def _next(coming: Iterator[Item], again: deque[tuple[Item, int]]) -> tuple[Item,
 def _pool() -> ProcessPoolExecutor:
     # CUDA and threads do not survive a fork.
     spawn = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(1, mp_context=spawn, initializer=_end_with_parent)
+    return ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin)
 
 
-def _end_with_parent() -> None:
-    """Leave no orphan behind: a worker whose parent was killed would wait for work for ever."""
+def _begin() -> None:
+    """Work on one core, for others work beside, and end with the parent.
+
+    A worker whose parent was killed would wait for work for ever.
+    """
+    os.environ["OMP_NUM_THREADS"] = "1"
     parent = multiprocessing.parent_process()
     assert parent is not None
 

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from calibrant.distributions import Distribution, Snapped
+from calibrant.distributions import Distribution, Recalibrated, RowMaps, Snapped
 from calibrant.errors import ParameterError
 from calibrant.estimators._atoms import (
     cells_of,
@@ -38,7 +38,7 @@ from calibrant.networks import (
     hide_inputs,
     to_numpy,
 )
-from calibrant.recalibration import fit_pit_map
+from calibrant.recalibration import fit_maps_by_place, fit_pit_map
 from calibrant.training import MemberRows, Rows
 
 _LEAST_ROWS = 5  # of a fold; with fewer a hold-out leaves more to train on
@@ -54,7 +54,7 @@ class PooledRegressor(HeteroscedasticRegressor):
 
     Notes
     -----
-    The path of a forecast: networks > pool by `shares_` > atoms > map > bounds.
+    The path of a forecast: networks > pool by `shares_` > atoms > maps > bounds.
     """
 
     quality: Quality = "default"
@@ -64,15 +64,16 @@ class PooledRegressor(HeteroscedasticRegressor):
     cross_fit: int | None = None
     neighbours: bool | None = None
     atoms: bool = True
-    recalibrate: bool = True
+    recalibrate: bool | Literal["common"] = True
 
     if TYPE_CHECKING:
         atoms_: NDArray[np.float64]
         spikes_: NDArray[np.float64]
         shares_: NDArray[np.float64]
         folds_: float
+        maps_: NDArray[np.float64]
 
-    _numbers: ClassVar[tuple[str, ...]] = ("atoms_", "spikes_", "shares_", "folds_")
+    _numbers: ClassVar[tuple[str, ...]] = ("atoms_", "spikes_", "shares_", "folds_", "maps_")
     # Whether the networks see their inputs through embeddings; found out where it is "auto".
     _sees_waves = True
 
@@ -87,7 +88,7 @@ class PooledRegressor(HeteroscedasticRegressor):
     def _scaled(self, samples: Sequence[Sample], *, shuffled: bool = True) -> list[Rows]:
         lots = super()._scaled(samples, shuffled=shuffled)
         self._find_atoms(samples[0].y)
-        self.shares_ = np.ones(1)
+        self.shares_, self.maps_ = np.ones(1), np.empty((0, 1))
         self.folds_ = getattr(self, "folds_", float(self._setting("cross_fit")))
         train = samples[0]
         if (
@@ -184,7 +185,12 @@ class PooledRegressor(HeteroscedasticRegressor):
         return weighted_mixture(self._make_head(), outputs[torch.as_tensor(used)], weights)
 
     def _calibrated(self, dist: Distribution) -> Distribution:
-        return super()._calibrated(Snapped(dist, *self.atoms_.T) if len(self.atoms_) else dist)
+        moved = Snapped(dist, *self.atoms_.T) if len(self.atoms_) else dist
+        if self.monotone_ is None or not len(self.maps_):
+            return super()._calibrated(moved)
+        places, levels = self.maps_[:, 0], self.maps_[:, 1:]
+        maps = RowMaps.between(self.monotone_.x[1:-1], places, levels, dist.mean)
+        return Recalibrated(moved, maps)
 
     @torch.no_grad()
     def _learn(self, train: Sample, held_out: Sample) -> None:
@@ -247,14 +253,28 @@ class PooledRegressor(HeteroscedasticRegressor):
             v = np.random.default_rng(0).random((len(y), 1, 1))
             factor = narrowing(low + v * (high - low), self.shares_, each)
             left, right = (as_of_all(end, self.shares_, factor) for end in (low, high))
-            self.monotone_ = fit_pit_map(right, sample.weight, left=left)
+            pool = weighted_mixture(head, outputs, np.repeat(self.shares_, repeats) / repeats)
+            places = pool.affine(float(scaler.loc), float(scaler.scale)).mean
+            # Of one network alone the mean is not yet near enough to that of the whole pool.
+            self._fit_maps(left, right, places if repeats > 1 else None, sample.weight)
 
     def _learn_map(self, held_out: Sample) -> None:
-        if not len(self.atoms_):
-            super()._learn_map(held_out)
-        elif len(held_out.y) >= LEAST_HELD_OUT:
-            left, right = self._ends(self._raw_distribution(held_out.x), held_out.y)
-            self.monotone_ = fit_pit_map(right, held_out.weight, left=left)
+        if len(held_out.y) >= LEAST_HELD_OUT:
+            dist = self._raw_distribution(held_out.x)
+            self._fit_maps(*self._ends(dist, held_out.y), dist.mean, held_out.weight)
+
+    def _fit_maps(
+        self,
+        left: NDArray[np.float64],
+        right: NDArray[np.float64],
+        places: NDArray[np.float64] | None,
+        weight: NDArray[np.float64],
+    ) -> None:
+        """Learn the map of all rows and those around the places of predictions."""
+        self.monotone_ = fit_pit_map(right, weight, left=left)
+        if self.recalibrate != "common" and places is not None:
+            at, levels = fit_maps_by_place(self.monotone_, right, places, weight, left=left)
+            self.maps_ = np.column_stack([at, levels])
 
     def _ends(
         self, dist: Distribution, y: NDArray[np.float64]
@@ -297,6 +317,10 @@ class PooledRegressor(HeteroscedasticRegressor):
                 f"quality must be one of {', '.join(PRESETS)}, got {self.quality!r}."
             )
         super()._check_parameters()
+        if self.recalibrate not in (True, False, "common"):
+            raise ParameterError(
+                f'recalibrate must be True, False or "common", got {self.recalibrate!r}.'
+            )
         members, folds = self._setting("members"), self._setting("cross_fit")
         if members < 1 or folds < 0 or folds == 1:
             raise ParameterError(

@@ -106,6 +106,7 @@ def _complete(manifest: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Non
     if manifest["class"] == "MMDRegressor" and "atoms" not in parameters:
         parameters["atoms"] = False
         tensors |= {name: np.empty((0, 3)) for name in ("atoms_", "spikes_")}
+        tensors["maps_"] = np.empty((0, 1))
 
 
 def _restore(

@@ -220,6 +220,7 @@ ABLATION = {
     "best-hold-out": _best_but("eight networks, the same fifth held out", members=8, cross_fit=0),
     "best-no-neighbours": _best_but("no network that sees neighbours", neighbours=False),
     "best-no-atoms": _best_but("no probabilities for repeated values", atoms=False),
+    "best-one-map": _best_but("one final map for all rows", recalibrate="common"),
     "best-no-map": _best_but("no final map", recalibrate=False),
 }
 
