@@ -1,16 +1,16 @@
 """The paper's five series: LSTM models under two protocols, beside the published figures.
 
     python benchmarks/forecasting.py --data ../shared/data              # runs for hours
-    python benchmarks/forecasting.py --series pm25 pickups --protocols shuffled --seeds 0 1 2
+    python benchmarks/forecasting.py --series pm25 pickups --protocols shuffled
     python benchmarks/forecasting.py --show                             # prints what is there
 
-`shuffled`, as published: windows of five rows in the order of ``RandomState(seed).permutation``,
-the first 70% to learn from. Seed 2 is the authors' split; the others tell how much of a figure is
-luck. `chronological`: the first 70% of the rows to learn from, the rest to predict one step ahead,
-hours that repeat left out; with the weights alone (static), and with adaptive recalibration over
-the same weights. In both, scaling, early stopping and recalibration see training rows only.
-Finished fits are kept in --out and not repeated. Settings were chosen on the training rows of
-seed 2.
+`shuffled`, as published: windows of five rows in the order of ``RandomState(2).permutation``, the
+authors' split, the first 70% to learn from; how much of a figure is luck ten other splits tell,
+`python benchmarks/quality.py`. `chronological`: the first 70% of the rows to learn from, the rest
+to predict one step ahead, hours that repeat left out; with the weights alone (static), and with
+adaptive recalibration over the same weights. In both, scaling, early stopping and recalibration
+see training rows only. Finished fits are kept in --out and not repeated. Settings were chosen on
+the training rows of seed 2.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BARS = {"bike_sharing": 40.71, "air_quality": 79.60, "metro_traffic": 556.3, "pm
 BARS["pickups"] = 359.8
 METRICS = ("rmse", "crps", "ecpe", "mcpe", "epiw", "coverage")
 WINDOW, LEARNED = 5, 0.7
-AUTHORS = 2
+SEEDS = {"shuffled": 2, "chronological": 0}  # of the split, and of the training
 
 
 class Cell(NamedTuple):
@@ -162,10 +162,9 @@ def stored(path: Path) -> dict[Cell, Record]:
 def wanted(options: argparse.Namespace) -> Iterator[Cell]:
     """Cells in the order in which they matter."""
     for protocol in options.protocols:
-        for seed in options.seeds:
-            for series in options.series:
-                for model in options.models:
-                    yield Cell(series, model, protocol, seed)
+        for series in options.series:
+            for model in options.models:
+                yield Cell(series, model, protocol, SEEDS[protocol])
 
 
 def run_missing(options: argparse.Namespace) -> None:
@@ -192,23 +191,18 @@ def show(records: list[Record]) -> None:
     """Print the tables."""
     machines = dict.fromkeys(r["machine"] for r in records)
     print("\n".join(machines))
-    split = [r for r in records if r["protocol"] == "shuffled"]
     print("\n### Shuffled, the authors' split\n")
-    show_shuffled([r for r in split if r["seed"] == AUTHORS])
-    print("\n### Shuffled, random splits: means and standard errors over splits\n")
-    show_shuffled(split, least=2)
+    show_shuffled([r for r in records if r["protocol"] == "shuffled"])
     print("\n### Chronological\n")
     show_chronological([r for r in records if r["protocol"] == "chronological"])
 
 
-def show_shuffled(records: list[Record], least: int = 1) -> None:
-    """One row a series and model with so many fits, the paper's figures in brackets."""
+def show_shuffled(records: list[Record]) -> None:
+    """One row a series and model, the paper's figures in brackets."""
     head = ("series", "model", "splits", "RMSE", "bar", "CRPS", "ECPE", "floor", "limit")
     print_row(*head, "MCPE", "EPIW", "90%", "seconds")
     print_row(*["---"] * (len(head) + 4))
     for (series, model), rows in grouped(records):
-        if len(rows) < least:
-            continue
         cells = {m: value(rows, "static", m) for m in METRICS}
         for metric in ("rmse", "ecpe", "mcpe", "epiw"):
             cells[metric] += f" ({published_figure(series, model, metric)})"
@@ -277,8 +271,6 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
     protocols = ["shuffled", "chronological"]
     parser.add_argument("--protocols", nargs="+", default=protocols, choices=protocols)
-    seeds = sorted(range(10), key=lambda seed: seed != AUTHORS)  # the authors' split comes first
-    parser.add_argument("--seeds", nargs="+", type=int, default=seeds)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=1, help="fits side by side")
     parser.add_argument("--threads", type=int, default=1, help="threads of a fit")

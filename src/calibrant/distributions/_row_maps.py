@@ -33,6 +33,14 @@ class RowMaps(RowWise):
         With both ends, 0 and 1.
     slopes : array of shape (n, k + 1)
         Derivatives between the knots.
+
+    Examples
+    --------
+    >>> from calibrant.distributions import Normal, Recalibrated, RowMaps
+    >>> maps = RowMaps([0.1, 0.9], [[0.1, 0.9], [0.2, 0.8]])  # the second row becomes wider
+    >>> Recalibrated(Normal([0.0, 0.0], [1.0, 1.0]), maps).interval(0.6).round(3)
+    array([[-0.842,  0.842],
+           [-1.282,  1.282]])
     """
 
     _row_arrays: ClassVar[tuple[str, ...]] = ("y", "slopes")
