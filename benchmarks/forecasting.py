@@ -34,7 +34,11 @@ from calibrant.engines import run_in_processes
 Record = dict[str, Any]
 
 SERIES = ("bike_sharing", "air_quality", "metro_traffic", "pm25", "pickups")
-MODELS = {"hnn": "HeteroscedasticRegressor", "mmd": "MMDRegressor"}  # by their names in the paper
+MODELS: dict[str, tuple[str, dict[str, str]]] = {  # by their names in the paper
+    "hnn": ("HeteroscedasticRegressor", {}),
+    "mmd": ("MMDRegressor", {}),
+    "mmd-best": ("MMDRegressor", {"quality": "best"}),
+}
 # What the RMSE on the authors' split is measured by: the paper's HNN; on PM2.5 the published
 # figure that fits this split. The published split of pickups is unknown.
 BARS = {"bike_sharing": 40.71, "air_quality": 79.60, "metro_traffic": 556.3, "pm25": 60.24}
@@ -114,11 +118,12 @@ def target_first(windows: Any) -> Any:
 
 
 def make_model(cell: Cell, device: str) -> Any:
-    """The library's default with an LSTM: 128 and 64 units."""
+    """An estimator with an LSTM, 128 and 64 units, and the library's defaults otherwise."""
     import calibrant
 
-    kind = getattr(calibrant, MODELS[cell.model])
-    return kind(network="lstm", random_state=cell.seed, device=device)
+    name, settings = MODELS[cell.model]
+    kind = getattr(calibrant, name)
+    return kind(network="lstm", random_state=cell.seed, device=device, **settings)
 
 
 def score(dist: Any, y: Any) -> dict[str, float]:
@@ -268,7 +273,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", default=os.environ.get("CALIBRANT_DATA", "../shared/data"))
     parser.add_argument("--series", nargs="+", default=list(SERIES), choices=SERIES)
-    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
+    parser.add_argument("--models", nargs="+", default=["hnn", "mmd"], choices=MODELS)
     protocols = ["shuffled", "chronological"]
     parser.add_argument("--protocols", nargs="+", default=protocols, choices=protocols)
     parser.add_argument("--device", default="cpu")
@@ -279,9 +284,8 @@ def main() -> None:
     options = parser.parse_args()
     if not options.show:
         run_missing(options)
-    cells = set(wanted(options))
     print(f"python {' '.join(sys.argv)}")
-    show([record for cell, record in stored(Path(options.out)).items() if cell in cells])
+    show(list(stored(Path(options.out)).values()))
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def fit_and_predict(
     """
     _warm_up(estimators[0].device, method.requires)
     start = time.perf_counter()
-    with _tensor_cores():
+    with _tensor_cores(estimators[0].device):
         if method.recalibrated:
             models = _fit_recalibrated(estimators, splits, method.recalibrated)
         else:
@@ -66,13 +66,18 @@ def fit_and_predict(
 
 
 @contextmanager
-def _tensor_cores() -> Iterator[None]:
+def _tensor_cores(device: str) -> Iterator[None]:
     """Let a GPU multiply in TF32: 11 significant bits of float32 factors, sums in float32.
 
     Many networks at once are bound by their products. Predictions are made without it.
     """
     import torch
 
+    from calibrant.training import resolve_device
+
+    if resolve_device(device).type != "cuda":
+        yield
+        return
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     try:
