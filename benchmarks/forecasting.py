@@ -34,7 +34,7 @@ from calibrant.engines import run_in_processes
 Record = dict[str, Any]
 
 SERIES = ("bike_sharing", "air_quality", "metro_traffic", "pm25", "pickups")
-MODELS: dict[str, tuple[str, dict[str, str]]] = {  # by their names in the paper
+MODELS: dict[str, tuple[str, dict[str, str]]] = {
     "hnn": ("HeteroscedasticRegressor", {}),
     "mmd": ("MMDRegressor", {}),
     "mmd-best": ("MMDRegressor", {"quality": "best"}),
@@ -204,56 +204,46 @@ def show(records: list[Record]) -> None:
 
 def show_shuffled(records: list[Record]) -> None:
     """One row a series and model, the paper's figures in brackets."""
-    head = ("series", "model", "splits", "RMSE", "bar", "CRPS", "ECPE", "floor", "limit")
+    head = ("series", "model", "RMSE", "bar", "CRPS", "ECPE", "floor", "limit")
     print_row(*head, "MCPE", "EPIW", "90%", "seconds")
     print_row(*["---"] * (len(head) + 4))
-    for (series, model), rows in grouped(records):
-        cells = {m: value(rows, "static", m) for m in METRICS}
+    for record in in_order(records):
+        series, model = record["series"], record["model"]
+        cells = shown(record, "static")
         for metric in ("rmse", "ecpe", "mcpe", "epiw"):
             cells[metric] += f" ({published_figure(series, model, metric)})"
         print_row(
-            *(series, model, str(len(rows)), cells["rmse"], f"{BARS[series]:g}", cells["crps"]),
-            *(cells["ecpe"], f"{rows[0]['floor']:.4f}", f"{rows[0]['limit']:.4f}"),
-            *(cells["mcpe"], cells["epiw"], cells["coverage"]),
-            f"{np.mean([r['seconds'] for r in rows]):.0f}",
+            *(series, model, cells["rmse"], f"{BARS[series]:g}", cells["crps"], cells["ecpe"]),
+            *(f"{record['floor']:.4f}", f"{record['limit']:.4f}", cells["mcpe"], cells["epiw"]),
+            *(cells["coverage"], f"{record['seconds']:.0f}"),
         )
 
 
 def show_chronological(records: list[Record]) -> None:
     """Static and adaptive below each other."""
-    head = ("series", "model", "recalibration", "fits", "ECPE", "floor", "ECPE / floor", "MCPE")
+    head = ("series", "model", "recalibration", "ECPE", "floor", "ECPE / floor", "MCPE")
     print_row(*head, "RMSE", "CRPS", "EPIW", "90%", "seconds")
     print_row(*["---"] * (len(head) + 5))
-    for (series, model), rows in grouped(records):
+    for record in in_order(records):
         for kind in ("static", "adaptive"):
-            cells = {m: value(rows, kind, m) for m in METRICS}
-            floor = rows[0]["floor"]
-            share = np.mean([r["scores"][kind]["ecpe"] for r in rows]) / floor
+            cells, floor = shown(record, kind), record["floor"]
             print_row(
-                *(series, model, kind, str(len(rows)), cells["ecpe"], f"{floor:.4f}"),
-                *(f"{share:.1f}", cells["mcpe"], cells["rmse"], cells["crps"], cells["epiw"]),
-                *(cells["coverage"], f"{np.mean([r['seconds'] for r in rows]):.0f}"),
+                *(record["series"], record["model"], kind, cells["ecpe"], f"{floor:.4f}"),
+                *(f"{record['scores'][kind]['ecpe'] / floor:.1f}", cells["mcpe"], cells["rmse"]),
+                *(cells["crps"], cells["epiw"], cells["coverage"], f"{record['seconds']:.0f}"),
             )
 
 
-def grouped(records: list[Record]) -> Iterator[tuple[tuple[str, str], list[Record]]]:
-    """Records of each series and model that has any."""
-    for series in SERIES:
-        for model in MODELS:
-            rows = [r for r in records if (r["series"], r["model"]) == (series, model)]
-            if rows:
-                yield (series, model), rows
+def in_order(records: list[Record]) -> list[Record]:
+    """Records by series and model, as these are listed above."""
+    series, models = list(SERIES), list(MODELS)
+    return sorted(records, key=lambda r: (series.index(r["series"]), models.index(r["model"])))
 
 
-def value(rows: list[Record], kind: str, metric: str) -> str:
-    """Mean of a score, with its standard error where there are several fits."""
-    values = [r["scores"][kind][metric] for r in rows]
-    digits = ".4f" if metric in ("ecpe", "mcpe") else ".3f" if metric == "coverage" else ".4g"
-    shown = format(np.mean(values), digits)
-    if len(values) == 1:
-        return shown
-    error = np.std(values, ddof=1) / np.sqrt(len(values))
-    return f"{shown} ± {error:{digits if digits[-1] == 'f' else '.2g'}}"
+def shown(record: Record, kind: str) -> dict[str, str]:
+    """Scores as text."""
+    digits = dict.fromkeys(METRICS, ".4g") | {"ecpe": ".4f", "mcpe": ".4f", "coverage": ".3f"}
+    return {metric: format(record["scores"][kind][metric], digits[metric]) for metric in METRICS}
 
 
 def published_figure(series: str, model: str, metric: str) -> str:

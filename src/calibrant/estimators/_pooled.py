@@ -253,10 +253,12 @@ class PooledRegressor(HeteroscedasticRegressor):
             v = np.random.default_rng(0).random((len(y), 1, 1))
             factor = narrowing(low + v * (high - low), self.shares_, each)
             left, right = (as_of_all(end, self.shares_, factor) for end in (low, high))
-            pool = weighted_mixture(head, outputs, np.repeat(self.shares_, repeats) / repeats)
-            places = pool.affine(float(scaler.loc), float(scaler.scale)).mean
-            # Of one network alone the mean is not yet near enough to that of the whole pool.
-            self._fit_maps(left, right, places if repeats > 1 else None, sample.weight)
+            places = None  # the mean of one network is not yet near enough to that of the pool
+            if repeats > 1:
+                means = to_numpy(head.torch_distribution(outputs).mean)
+                pooled = np.repeat(self.shares_, repeats) / repeats @ means
+                places = float(scaler.loc) + float(scaler.scale) * pooled
+            self._fit_maps(left, right, places, sample.weight)
 
     def _learn_map(self, held_out: Sample) -> None:
         if len(held_out.y) >= LEAST_HELD_OUT:

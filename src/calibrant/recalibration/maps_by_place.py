@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.distributions import MonotoneMap, RowMaps
-from calibrant.recalibration.pit_map import fit_pit_map
+from calibrant.recalibration.pit_map import deviation, fit_pit_map
 
 _ROWS, _LEAST, _MOST = 300, 8, 16  # of a bin, and bins: a few would be too coarse to help
 _STEEPEST = 3.0  # a map that draws a bin together more would magnify the bias of its networks
@@ -53,14 +53,17 @@ def fit_maps_by_place(
     first = right if left is None else np.asarray(left, dtype=np.float64)
     weight = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight, float)
     knots, count = common.x[1:-1], min(_MOST, len(at) // _ROWS)
-    bins = np.searchsorted(np.quantile(at, np.arange(1, count) / max(count, 1)), at)
+    none = np.empty(0), np.empty((0, len(knots)))
+    if count < _LEAST:
+        return none
+    bins = np.searchsorted(np.quantile(at, np.arange(1, count) / count), at)
     members = [bins == value for value in np.unique(bins)]
-    if count < _LEAST or len(members) < 2:  # too few rows, or all in one place
-        return np.empty(0), np.empty((0, len(knots)))
+    if len(members) < 2:  # all in one place
+        return none
     low, high, level = common(first), common(right), common(knots)
-    deviation = [_deviation(low[own], high[own], weight[own]) for own in members]
-    if np.mean(deviation) < 1.0 + _CAUTION / np.sqrt(len(members)):
-        return np.empty(0), np.empty((0, len(knots)))
+    apart = [_deviation(low[own], high[own], weight[own]) for own in members]
+    if np.mean(apart) < 1.0 + _CAUTION / np.sqrt(len(members)):
+        return none
     maps = [fit_pit_map(high[own], weight[own], left=low[own]) for own in members]
     levels = np.array([level + _gentle(g) * (g(level) - level) for g in maps])
     places = np.array([np.median(at[own]) for own in members])
@@ -77,10 +80,8 @@ def _gentle(more: MonotoneMap) -> float:
 
 
 def _deviation(low: Array, right: Array, weight: Array) -> float:
-    """Cramer-von Mises distance of PIT values from uniform ones, 1 on average by chance."""
+    """`deviation` of PIT values, at random places where they are atoms."""
     places = np.random.default_rng(0).random(len(low))
     order = np.argsort(u := low + places * (right - low))
-    grid = np.arange(1, 100) / 100
-    reached = np.interp(grid, u[order], np.cumsum(weight[order]) / weight.sum())
-    rows = weight.sum() ** 2 / np.sum(weight**2)  # as many equal ones would know as much
-    return float(6.0 * rows * np.mean((reached - grid) ** 2))
+    rows = weight.sum() ** 2 / np.sum(weight**2)
+    return deviation(u[order], np.cumsum(weight[order]) / weight.sum(), rows)

@@ -88,11 +88,23 @@ def _smooth(values: Array, weights: Array, shrink: bool, copies: int = 1) -> Mon
     levels = _levels(round(rows))
     x, y = _strictly_inside(np.interp(levels, attained, values), levels)
     if shrink:
-        grid = np.arange(1, 100) / 100
-        observed = float(np.mean((np.interp(grid, values, attained) - grid) ** 2))
-        chance = 1.0 / (6.0 * rows) / max(observed, 1e-300)
+        chance = 1.0 / max(deviation(values, attained, rows), 1e-300)
         y = x + max(0.0, 1.0 - chance**2) * (y - x)
     return MonotoneMap(x, y)
+
+
+def deviation(values: Array, attained: Array, rows: float) -> float:
+    """Cramer-von Mises distance of increasing PIT values from uniform ones, 1 by chance on average.
+
+    Parameters
+    ----------
+    values, attained : arrays of shape (m,)
+        PIT values and the shares of the rows up to each.
+    rows : float
+        How many equally weighted rows would know as much.
+    """
+    grid = np.arange(1, 100) / 100
+    return float(6.0 * rows * np.mean((np.interp(grid, values, attained) - grid) ** 2))
 
 
 def _through_atoms(left: Array, right: Array, weights: Array) -> MonotoneMap:
