@@ -6,7 +6,7 @@
     python benchmarks/quality.py small                             # bar 6: 200 and 50 rows
     python benchmarks/quality.py ablation                          # each part of "best" on and off
     python benchmarks/quality.py cost --device cpu                 # bar 5: seconds, fit by fit
-    python benchmarks/quality.py show --docs docs/quality.md       # writes the page
+    python benchmarks/quality.py show --docs docs/quality.md --readme README.md     # the pages
     python benchmarks/quality.py show --take runs more.parquet     # adds other results
 
 Trials 0 to 9 are reported (0 to 19 of small data, 0 to 2 of the ablation). Settings are chosen
@@ -35,6 +35,7 @@ from calibrant.experiments import (
     PaperExperiment,
     Store,
     add_to_store,
+    between_marks,
     installed,
     missing,
     pack,
@@ -42,7 +43,7 @@ from calibrant.experiments import (
     read_results,
     run_cells,
 )
-from calibrant.experiments.quality import REPORTED, bars, quality_page
+from calibrant.experiments.quality import REPORTED, bars, quality_page, quality_summary
 
 HERE = Path(__file__).parent
 PACKS = find_spec("pyarrow") is not None
@@ -146,6 +147,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--archive", type=Path, help="one file of all results, .parquet")
     parser.add_argument("--take", type=Path, nargs="+", default=[], help="add these results")
     parser.add_argument("--docs", type=Path, help="write the page to this file")
+    parser.add_argument("--readme", type=Path, help="put the summary between its marks")
     options = parser.parse_args()
     if options.command == "cost" and options.device not in DEVICES:
         parser.error(f"cost needs --device {' or '.join(DEVICES)}: that is what it measures.")
@@ -179,6 +181,10 @@ def main() -> None:
         print(bar("text"))
     if options.docs:
         options.docs.write_text(quality_page(records, timed), encoding="utf-8")
+    if options.readme:
+        text = options.readme.read_text(encoding="utf-8")
+        text = between_marks(text, quality_summary(records), "quality")
+        options.readme.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The page about the paper is what the committed results say, and nobody edited it."""
+"""The pages of results are what the committed results say, and nobody edited them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import pytest
 from tests.documents import ROOT
 
 from calibrant.experiments import between_marks, read_results, report_figures, reproduction, summary
+from calibrant.experiments.quality import quality_page, quality_summary
 
+RESULTS = ROOT / "benchmarks" / "results"
 STORE = "benchmarks/results/paper.parquet"
 AGAIN = f"""Write it again: calibrant bench report {STORE} --out docs/reproduction.md \\
     --images docs/images --readme README.md"""
+QUALITY_AGAIN = (
+    "Write it again: python benchmarks/quality.py show --docs docs/quality.md --readme README.md"
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,3 +40,12 @@ def test_the_pictures_are_those_of_the_results(records: list[dict[str, object]])
 
 def test_the_results_are_small() -> None:
     assert (ROOT / STORE).stat().st_size < 2_000_000
+
+
+def test_the_page_of_quality_is_what_its_results_say() -> None:
+    page = (ROOT / "docs" / "quality.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    records = read_results(RESULTS / "quality.parquet")
+    timed = {device: read_results(RESULTS / f"cost-{device}.parquet") for device in ("cpu", "cuda")}
+    assert page == quality_page(records, timed), QUALITY_AGAIN
+    assert readme == between_marks(readme, quality_summary(records), "quality"), QUALITY_AGAIN

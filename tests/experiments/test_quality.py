@@ -16,6 +16,7 @@ from calibrant.experiments.quality import (
     calibration,
     conditional,
     cost,
+    leaders,
     quality_page,
     sharpness,
     small_data,
@@ -161,3 +162,12 @@ def test_page() -> None:
     assert "pm25 (3.00)" in page
     assert page.count("## Bar") == 9
     assert len(bars(records)) == 10
+
+
+def test_leaders_are_the_best_of_their_kind() -> None:
+    values = {"mmd-best": 1.0, "mmd": 3.0, "hnn": 4.0, "quantile": 2.0, "catboost": 0.5}
+    records = [each for key, value in values.items() for each in runs_of(key, {"wine": value}, 1)]
+    (line,) = leaders(Runs(records, "shuffled")).lines
+    assert line == ["wine", "3 (3.0)", "1 (1.0)", "2 (2.0) quantile", "**0.5** (0.5) catboost"]
+    (line,) = leaders(Runs(runs_of("mmd-best", {"wine": 1.0}), "shuffled")).lines
+    assert line == ["wine", "", "**1.009** ± 0.0052 (1.0)", "", ""]

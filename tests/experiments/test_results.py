@@ -21,7 +21,6 @@ from calibrant.experiments import (
     reproduction,
     summary,
 )
-from calibrant.experiments.summary import BEGIN, END
 
 SCORES = ("ecpe", "mcpe", "rmse", "epiw", "mpiw", "r2", "smape", "rse", "crps")
 LEVELS = np.arange(1, 100) / 100
@@ -183,12 +182,12 @@ def test_summary() -> None:
 
 
 def test_summary_goes_between_the_marks() -> None:
-    text = f"before\n{BEGIN}\nold\n{END}\nafter\n"
-    once = between_marks(text, "new\n")
-    assert once == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
+    begin, end = "<!-- bench report: begin -->", "<!-- bench report: end -->"
+    once = between_marks(f"before\n{begin}\nold\n{end}\nafter\n", "new\n")
+    assert once == f"before\n{begin}\n\nnew\n\n{end}\nafter\n"
     assert between_marks(once, "new\n") == once
     with pytest.raises(DataError, match="needs a line"):
-        between_marks("no marks", "new")
+        between_marks(once, "new", "another topic")
 
 
 def test_report_shows_its_figures() -> None:

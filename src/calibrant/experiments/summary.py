@@ -14,7 +14,6 @@ from calibrant.experiments.methods import METHODS
 from calibrant.experiments.store import Record
 from calibrant.experiments.tasks import TASKS
 
-BEGIN, END = "<!-- bench report: begin -->", "<!-- bench report: end -->"
 _METRICS = ("ecpe", "rmse")
 # Algorithm 1 to the letter, and what this library made of it.
 OURS = ("mmd-as-published", "mmd", "mmd-best")
@@ -42,19 +41,24 @@ def summary(records: Iterable[Record], protocol: str = "published") -> str:
     return "\n".join([counts, _counts_table(runs, rows), figures, _figures_table(rows)])
 
 
-def between_marks(text: str, content: str) -> str:
+def between_marks(text: str, content: str, topic: str = "bench report") -> str:
     r"""Replace what stands between the marks of a document.
 
     Examples
     --------
-    >>> between_marks(f"{BEGIN}\nold\n{END}\n", "new\n") == f"{BEGIN}\n\nnew\n\n{END}\n"
-    True
+    >>> print(between_marks("<!-- x: begin --> old <!-- x: end -->", "new\n", "x"))
+    <!-- x: begin -->
+    <BLANKLINE>
+    new
+    <BLANKLINE>
+    <!-- x: end -->
     """
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise DataError(f"The document needs a line {BEGIN} and below it a line {END}.")
-    return f"{before}{BEGIN}\n\n{content}\n{END}{after}"
+    begin, end = f"<!-- {topic}: begin -->", f"<!-- {topic}: end -->"
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise DataError(f"The document needs a line {begin} and below it a line {end}.")
+    return f"{before}{begin}\n\n{content}\n{end}{after}"
 
 
 def _counts_table(runs: Sequence[Record], rows: Rows) -> str:

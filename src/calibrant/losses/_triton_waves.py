@@ -24,8 +24,8 @@ from calibrant.losses._spectral import TAIL
 # Up to about 1700 times the root of the narrowest bandwidth fits between two rows; beyond, far
 # rows look nearer than they are (the kernel is periodic), which no value at hand forbids.
 _MOST_WAVES = 2048
-_NODES = 8  # waves at a time
-_ROWS = 256  # positions at a time
+_NODES = 4  # waves at a time
+_ROWS = 1024  # positions at a time
 _WARPS = 4
 _SUMMED = 16  # waves of a program that adds up those of the others
 _PROGRAMS = 512  # of the first pass, over all batches; each has sums of its own

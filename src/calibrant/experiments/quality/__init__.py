@@ -4,6 +4,7 @@ from calibrant.experiments.quality.ablation import ablation
 from calibrant.experiments.quality.calibration import calibration
 from calibrant.experiments.quality.conditional import conditional
 from calibrant.experiments.quality.cost import cost
+from calibrant.experiments.quality.leaders import leaders, quality_summary
 from calibrant.experiments.quality.page import bars, quality_page
 from calibrant.experiments.quality.runs import REPORTED, Runs
 from calibrant.experiments.quality.sharpness import sharpness
@@ -22,7 +23,9 @@ __all__ = [
     "calibration",
     "conditional",
     "cost",
+    "leaders",
     "quality_page",
+    "quality_summary",
     "sharpness",
     "small_data",
     "stages",

@@ -46,11 +46,17 @@ def conditional(runs: Runs, method: str = "mmd-best") -> Bar:
         [Table(headings, lines, left=2)],
         [
             *(
-                Check(f"better in deciles of the {kind} than all of these", better[kind], 7)
+                Check(
+                    f"better in deciles of the {kind} than all of these",
+                    better[kind],
+                    runs.of_nine(7),
+                )
                 for kind in _KINDS
             ),
             *(
-                Check(f"at most 2 x the floor in deciles of the {kind}", near[kind], 6)
+                Check(
+                    f"at most 2 x the floor in deciles of the {kind}", near[kind], runs.of_nine(6)
+                )
                 for kind in _KINDS
             ),
         ],

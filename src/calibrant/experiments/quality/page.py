@@ -8,11 +8,12 @@ from calibrant.experiments.quality.ablation import ablation
 from calibrant.experiments.quality.calibration import calibration
 from calibrant.experiments.quality.conditional import conditional
 from calibrant.experiments.quality.cost import cost
+from calibrant.experiments.quality.leaders import quality_summary
 from calibrant.experiments.quality.runs import REPORTED, Runs
 from calibrant.experiments.quality.sharpness import sharpness
 from calibrant.experiments.quality.small_data import small_data
 from calibrant.experiments.quality.stages import stages
-from calibrant.experiments.quality.verdicts import Bar
+from calibrant.experiments.quality.verdicts import Bar, Table
 from calibrant.experiments.reproduction import circumstances
 from calibrant.experiments.store import Record
 
@@ -24,9 +25,12 @@ sets of the paper.
 
 - `shuffled`: every trial is a random split, tables 80/20, windows of the series 70/30. Windows
   overlap and rows repeat, so it rewards memory; it is how the paper's figures were made.
-- `honest`: series in the order of time; trials differ in the seed of the training alone.
+- `honest`: series in the order of time; trials differ in the seed of the training alone. Times
+  change and the models here stay as they are; `python benchmarks/adaptive.py` measures what
+  recalibration on the way makes of them.
 - Everything is fitted on training rows only. Settings were chosen on trials from 100 on; the
-  figures are those of trials below.
+  figures are those of trials below. One idea, maps by the predicted mean, came from figures of
+  reported trials; whether it pays and its settings were found on others (benchmarks/README.md).
 - The *floor* is what a perfect forecaster scores on as many test rows, the *limit* what one does
   whose map was learned from all training rows. Figures are means over trials with their standard
   errors, differences are paired by trial.
@@ -63,10 +67,23 @@ def quality_page(records: Sequence[Record], timed: Mapping[str, Sequence[Record]
     """The page as Markdown."""
     shown = [record for record in records if record["cell"]["trial"] in REPORTED]
     protocols = sorted({record["cell"]["protocol"] for record in shown})
+    judged = bars(shown, timed)
     parts = [
         _INTRO.format(count=len(shown)),
+        "## In short\n",
+        quality_summary(shown),
+        "What is asked for:\n",
+        _in_short(judged)("markdown"),
         "## Circumstances\n",
         circumstances(shown, protocols),
-        *(bar("markdown") for bar in bars(shown, timed)),
+        *(bar("markdown") for bar in judged),
     ]
     return "\n".join(parts)
+
+
+def _in_short(judged: Sequence[Bar]) -> Table:
+    """Every condition in a line."""
+    lines = [
+        [bar.title, check.text, check.tally, check.answer] for bar in judged for check in bar.checks
+    ]
+    return Table(("bar", "condition", "holds on", "answer"), lines, left=4)

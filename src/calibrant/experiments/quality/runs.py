@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +56,17 @@ class Runs:
             cell = record["cell"]
             if cell["protocol"] == protocol and cell["trial"] in trials:
                 self._found[cell["dataset"], cell["method"]][cell["trial"]] = record
+
+    def of_nine(self, count: int) -> int:
+        """As large a part of the protocol's data sets as `count` is of nine; time has series only.
+
+        Examples
+        --------
+        >>> Runs([], "shuffled").of_nine(7), Runs([], "honest").of_nine(7)
+        (7, 4)
+        """
+        series = sum(task.series for task in TASKS.values())
+        return ceil(count * (series if self.protocol == "honest" else len(TASKS)) / 9)
 
     def datasets(self, method: str) -> list[str]:
         """Data sets on which a method has results, in the order of the tasks."""

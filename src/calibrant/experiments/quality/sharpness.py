@@ -44,9 +44,9 @@ def sharpness(runs: Runs, method: str = "mmd-best") -> Bar:
         "figure on seven. Differences are paired by trial.",
         [Table(headings, lines), *(scores_table(runs, name) for name in ("crps", "rmse", "epiw"))],
         [
-            ahead(runs, method, OTHERS, 7),
+            ahead(runs, method, OTHERS, runs.of_nine(7)),
             Check(f"CRPS of {method} within 2% of the best other", close),
-            Check(f"RMSE of {method} at most the best published", rmse, 7),
+            Check(f"RMSE of {method} at most the best published", rmse, runs.of_nine(7)),
         ],
         [_not_run(runs, method)],
     )

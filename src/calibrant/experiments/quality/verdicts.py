@@ -35,12 +35,23 @@ class Check:
         """Whether it holds on as many as it must."""
         return bool(self.found) and len(self.holds) >= (self.needed or len(self.found))
 
+    @property
+    def tally(self) -> str:
+        """On how many it holds, and on how many it must."""
+        asked = f"{self.needed} asked for" if self.needed else "all asked for"
+        return f"{len(self.holds)} of {len(self.found)} ({asked})" if self.found else ""
+
+    @property
+    def answer(self) -> str:
+        """The verdict in a word or two."""
+        if not self.found:
+            return "not run yet"
+        return "met" if self.met else "missed"
+
     def __str__(self) -> str:
         if not self.found:
-            return f"{self.text}: not run yet."
-        asked = f"{self.needed} asked for" if self.needed else "all asked for"
-        answer = "met" if self.met else "missed"
-        text = f"{self.text}: holds on {len(self.holds)} of {len(self.found)} ({asked}): {answer}."
+            return f"{self.text}: {self.answer}."
+        text = f"{self.text}: holds on {self.tally}: {self.answer}."
         lost = [f"{name} ({value})" for name, (good, value) in self.found.items() if not good]
         return f"{text} Not on {', '.join(lost)}." if lost else text
 
