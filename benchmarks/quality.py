@@ -69,7 +69,7 @@ STUDIES = {
     ),
     "small": Study(("small-200", "small-50"), ["mmd", "mmd-best", "hnn", "ngboost"], 20),
     "ablation": Study(("shuffled",), list(ABLATION), 3),
-    "cost": Study(("shuffled",), ["hnn", "mmd-fast", "mmd", "mmd-best"], 2),
+    "cost": Study(("shuffled",), ["hnn", "mmd-fast", "mmd", "mmd-best"], 3),
 }
 
 
