@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from calibrant.cli._hints import with_hint
 from calibrant.cli._interrupts import forget_kept, what_was_kept
 from calibrant.cli._output import report_error
 from calibrant.cli.backtest import backtest
@@ -34,6 +35,9 @@ class _Commands(TyperGroup):
         forget_kept()
         try:
             return super().invoke(ctx)
+        except typer.BadParameter as error:  # typer's business, in better words
+            error.message = with_hint(error.message)
+            raise
         except CalibrantError as error:
             report_error(str(error))
             raise typer.Exit(2) from error
