@@ -153,7 +153,7 @@ def test_a_comparison_says_how_many_cells_it_keeps(run, data, tmp_path, monkeypa
             f"Interrupted: {finished} of 4 cells are kept in {out}; "
             "the same command continues there.\n"
         )
-        assert len([path for path in out.rglob("*") if path.is_file()]) == finished
+        assert len(list(out.rglob("*.json"))) == finished
 
 
 def test_a_bench_says_how_many_cells_it_keeps(run, tmp_path, monkeypatch) -> None:
@@ -174,7 +174,6 @@ def test_locks_of_another_run_stay(run, tmp_path, monkeypatch) -> None:
     with Store(out).claim(ell) as mine:
         assert mine
         assert run("bench", "paper", *PAPER, *HERE, out).exit_code == 130
-        assert [path.name for path in (out / ".locks").iterdir()] == ["honest-quick--wine--ell--0"]
         with Store(out).claim(ell) as again, Store(out).claim(hnn) as other:
             assert (again, other) == (False, True)
     assert not Store(out).cells()

@@ -41,7 +41,7 @@ def watched(total: int, voice: Voice) -> Iterator[Callable[[Outcome], None]]:
 
 @contextmanager
 def resumable(out: Path, total: int, count_missing: Callable[[], int]) -> Iterator[None]:
-    """Say how many results are where when interrupted, and leave nothing else behind.
+    """Say how many results are where when interrupted, and leave no folder that holds none.
 
     Parameters
     ----------
@@ -52,16 +52,13 @@ def resumable(out: Path, total: int, count_missing: Callable[[], int]) -> Iterat
     count_missing : callable
         How many of them have no result in the store.
     """
-    locks = out / ".locks"
-    made = [folder for folder in (locks, out) if not folder.exists()]
+    is_new = not out.exists()
     try:
         yield
     except KeyboardInterrupt as error:
-        _remove_idle(locks)
-        for folder in made:
-            with suppress(OSError):  # it holds something
-                folder.rmdir()
         kept = total - count_missing()
+        if is_new and not kept:
+            _remove_idle(out / ".locks")
         words = (
             f"{kept} of {total} cells are kept in {out}; the same command continues there."
             if kept
@@ -72,7 +69,7 @@ def resumable(out: Path, total: int, count_missing: Callable[[], int]) -> Iterat
 
 
 def _remove_idle(locks: Path) -> None:
-    """Remove the locks that no run holds.
+    """Remove the locks that no run holds, and what is empty without them.
 
     Each is removed by its holder: a run that opened the file before and gets the lock after sees
     that the file has no name any more. At worst two runs compute one cell, and write the same.
@@ -82,6 +79,9 @@ def _remove_idle(locks: Path) -> None:
     for path in locks.glob("*"):
         with suppress(Timeout, OSError), FileLock(path, timeout=0):
             path.unlink()
+    for folder in (locks, locks.parent):
+        with suppress(OSError):  # it holds something, or was never made
+            folder.rmdir()
 
 
 def names(text: str | None) -> list[str]:

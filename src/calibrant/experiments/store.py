@@ -134,7 +134,7 @@ class Store:
         """
         from filelock import FileLock, Timeout
 
-        # Locks stay behind: removing one that somebody is about to take would make two of it.
+        # Locks stay behind: removing one that somebody is about to take may make two of it.
         lock = self.folder / ".locks" / str(cell).replace("/", "--")
         self.path(cell)  # complains about names that are not plain
         lock.parent.mkdir(parents=True, exist_ok=True)
