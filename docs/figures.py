@@ -27,13 +27,20 @@ from calibrant import (
     DistributionMatchingLoss,
     Forecaster,
     HeteroscedasticRegressor,
+    MMDRegressor,
     backtest,
     datasets,
 )
 from calibrant.distributions import Normal
 from calibrant.kernels import adaptive_bandwidths
 from calibrant.metrics import ecpe
-from calibrant.plots import coverage_over_time, intervals, reliability
+from calibrant.plots import (
+    coverage_over_time,
+    intervals,
+    pit_histogram,
+    reliability,
+    training_history,
+)
 
 IMAGES = Path(__file__).parent / "images"
 
@@ -101,6 +108,52 @@ def collapse() -> Figure:
     )
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def history() -> Figure:
+    """A second stage that helps, and one that is rolled back."""
+    data = datasets.load("skewed", n=2000)
+    models = {
+        "the default": MMDRegressor(random_state=0),
+        "matching as published, with roll-back": MMDRegressor.as_published(
+            random_state=0,
+            rollback=True,
+            epochs=200,
+            matching_epochs=60,
+            matching_lr=1e-3,
+        ),
+    }
+    figure = Figure(figsize=(10, 3.8), layout="constrained")
+    for ax, (name, model) in zip(
+        figure.subplots(1, 2), models.items(), strict=True
+    ):
+        model.fit(data.X, data.y)
+        training_history(model.history_, ax=ax).set_title(name, pad=52)
+    return figure
+
+
+def final_map() -> Figure:
+    """The same networks without and with the monotone map."""
+    data = datasets.load("skewed", n=6000)
+    X, y = data.X, np.asarray(data.y)
+    forecasts = {}
+    for name, recalibrate in (("without map", False), ("with map", True)):
+        model = MMDRegressor(
+            quality="fast", recalibrate=recalibrate, random_state=0
+        )
+        model.fit(X[:4000], y[:4000])
+        forecasts[name] = model.predict_dist(X[4000:])
+    figure = Figure(figsize=(11, 4), layout="constrained")
+    left, *others = figure.subplots(1, 3)
+    reliability(forecasts, y[4000:], ax=left)
+    left.set_xlabel("nominal coverage of the interval")
+    for ax, (name, dist) in zip(others, forecasts.items(), strict=True):
+        pit_histogram(dist, y[4000:], ax=ax).set_title(name)
+    top = max(ax.get_ylim()[1] for ax in others)
+    for ax in others:
+        ax.set(xlabel="PIT value", ylim=(0, top))
+    others[1].set_ylabel("")
     return figure
 
 
@@ -194,6 +247,6 @@ def _tidied(figure: Figure) -> Figure:
 
 
 if __name__ == "__main__":
-    for draw in (reading, rows, collapse, forecast):
+    for draw in (reading, rows, collapse, history, final_map, forecast):
         draw().savefig(IMAGES / f"{draw.__name__}.png", dpi=90)
     copy_from_demo()

@@ -270,6 +270,24 @@ def test_bad_usage(run, arguments, complaint) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "hint"),
+    [
+        ("--method", "mdd", " Did you mean 'mmd'?"),
+        ("--method", "Deep_Ensemble", " Did you mean 'deep-ensemble'?"),
+        ("--quality", "bets", " Did you mean 'best'?"),
+        ("--quality", "zzz", ""),
+    ],
+)
+def test_bad_choices_get_a_hint(run, option, value, hint) -> None:
+    done = run("fit", "t.csv", "--target", "y", "--out", "m", option, value)
+    assert done.exit_code == 2
+    words = " ".join(done.stderr.replace("│", " ").split())
+    assert f"Invalid value for '{option}': '{value}' is not one of '" in words
+    assert f"'.{hint}" in words
+    assert ("Did you mean" in words) == bool(hint)
+
+
 def test_file_system_errors_are_one_sentence(fails, data, model, tmp_path, monkeypatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", str(tmp_path / "out.csv"))

@@ -8,11 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from calibrant.experiments import Cell, Store
+from calibrant.errors import CalibrantError, DataWarning
+from calibrant.experiments import Cell, PaperExperiment, Store
 
 DATA = os.environ.get("CALIBRANT_DATA", "")
 needs_data = pytest.mark.skipif(not DATA, reason="CALIBRANT_DATA is not set: it names the folder")
@@ -67,6 +70,58 @@ def test_show_markdown_csv_and_export(run, results: Path, tmp_path: Path) -> Non
     )
     assert len(done.stdout.splitlines()) == 3
     assert (tmp_path / "a.csv").read_text().count("\n") == 7
+
+
+def test_show_for_machines(run, results: Path, tmp_path: Path) -> None:
+    done = run("bench", "show", results, "--json", "--metrics", "ecpe,mcpe")
+    assert (done.exit_code, done.stderr) == (0, "")
+    rows = json.loads(done.stdout)
+    assert [(row["metric"], row["method"]) for row in rows] == [
+        *(("ecpe", "hnn"), ("ecpe", "mmd"), ("mcpe", "hnn"), ("mcpe", "mmd"))
+    ]
+    assert rows[0]["mean"] == pytest.approx(0.041)
+    assert (rows[0]["trials"], rows[0]["floor"], rows[0]["verdict"]) == (3, 0.0102, "tie")
+    assert rows[0]["published"]["printed"] == "0.041"
+    file = tmp_path / "a.csv"
+    options = ["bench", "show", results, "--json", "--export", file]
+    assert run(*options).stderr == f"All results are in {file}\n"
+    assert run(*options, "--quiet").stderr == ""
+
+
+@pytest.fixture
+def half_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An experiment of no work, in which one of two methods fails."""
+
+    def work(self: PaperExperiment, cells: list[Cell], device: str) -> list[dict[str, Any]]:
+        if cells[0].method == "ell":
+            raise CalibrantError("No luck.")
+        warnings.warn("Few rows.", DataWarning, stacklevel=1)
+        return [{"settings": self.settings(cells[0]), "seconds": {"fit": 2.0}}]
+
+    monkeypatch.setattr(PaperExperiment, "run", work)
+
+
+@pytest.mark.usefixtures("half_fails")
+def test_paper_for_machines_and_in_silence(run, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    options = [*QUICK, "--methods", "hnn,ell", "--engine", "here", "--out", out]
+    done = run(*options, "--json")
+    assert done.exit_code == 2
+    found = json.loads(done.stdout)
+    assert 0 <= found.pop("seconds") < 60
+    assert found == {
+        **{"results": str(out), "cells": 2, "run": 1},
+        **{"failed": {"honest-quick/wine/ell/0": "No luck."}, "in_other_runs": 0},
+        "not_started": 0,
+    }
+    assert "0 of 2 cells are in" in done.stderr
+    assert "Note: Few rows." in done.stderr
+    error = f"Error: 1 of 1 cells failed; the others are in {out}.\n"
+    done = run(*options, "--quiet")
+    assert (done.exit_code, done.stdout, done.stderr) == (2, "", error)
+    done = run(*options, "--quiet", "--json", "--methods", "hnn")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["run"] == 0
 
 
 def test_show_in_the_layout_of_the_paper(run, results: Path) -> None:
@@ -146,7 +201,9 @@ def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["show", "nowhere"], "There is no folder nowhere of results"),
-        (["show", ".", "--markdown", "--csv"], "Choose one of --markdown and --csv"),
+        (["show", ".", "--markdown", "--csv"], "Choose one of --markdown, --csv and --json"),
+        (["show", ".", "--json", "--csv"], "Choose one of --markdown, --csv and --json"),
+        (["show", ".", "--json", "--table", "1"], "leave --json or --table out"),
         (["show", ".", "--metrics", "accuracy"], "Unknown metrics: accuracy. Choose from ecpe"),
         (["paper", "--only", "wines"], "Unknown task 'wines'"),
         (["paper", "--methods", "hnn,x"], "Unknown method 'x'"),

@@ -122,6 +122,19 @@ def test_comparison(run, data, model, rival) -> None:
     assert pair["low"] < pair["difference"] < pair["high"]
 
 
+def test_groups_of_several_models_stand_under_their_names(run, data, model, rival) -> None:
+    options = ("--against", rival, "--groups", "shop")
+    lines = run("evaluate", model, data / "table.csv", *options).stdout.splitlines()
+    alone = run("evaluate", model, data / "table.csv", "--groups", "shop").stdout.splitlines()
+    (start,) = [i for i, line in enumerate(alone) if line.startswith("group")]
+    table = alone[start:]
+    for name in ("model", "rival"):
+        place = lines.index(name)
+        assert lines[place + 1] == table[0]  # the head of the columns, not shifted
+    place = lines.index("model")
+    assert lines[place + 1 : place + 1 + len(table)] == table
+
+
 def test_comparison_in_words_and_in_the_report(run, data, model, rival, tmp_path) -> None:
     page = tmp_path / "report.html"
     done = run("evaluate", model, data / "table.csv", "--against", rival, "--report", page)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 
 import pytest
 
@@ -16,13 +17,27 @@ METRICS = [
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_every_public_metric_has_a_formula_and_two_sentences(name) -> None:
+def test_every_public_metric_has_one_formula_and_two_sentences(name) -> None:
     function = getattr(metrics, name)
-    assert formula(function)
-    text = explanation(function)
-    assert "Parameters" not in text
-    # A sentence, or what follows a colon or semicolon of a long one.
-    assert sum(text.count(mark) for mark in (". ", ".\n", ": ", "; ")) + text.endswith(".") >= 2
+    text = " ".join(explanation(function))
+    assert len(re.findall(r"[.!?](?= |$)", text)) == 2
+    assert text.endswith(".")
+    # In words: neither code nor its names.
+    assert not re.search(r"[`_|{}]|LEVELS", text)
+    assert 0 < len(formula(function)) <= 72  # on one line of 80 columns
+    assert "`" not in formula(function)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_formula_is_printed_once(run, name) -> None:
+    done = run("explain", name)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.count(formula(getattr(metrics, name))) == 1
+    assert "`" not in done.stdout
+
+
+def test_coverage_is_a_share(run) -> None:
+    assert "\n    mean_i 1{|2 u_i - 1| <= level}\n" in run("explain", "coverage").stdout
 
 
 def test_the_list_names_them_all_by_file(run) -> None:

@@ -47,12 +47,21 @@ def test_summary_says_where_the_model_is_and_what_was_kept(run, data, tmp_path) 
     out = tmp_path / "m"
     done = fit(run, data / "table.csv", "--target", "price", "--out", out)
     assert f"The model is in {out}." in done.stderr
-    assert "120 rows, 120 held out" in done.stderr
+    assert "120 rows, all held out in turn to stop and calibrate." in done.stderr
     first, second = (load_model(out).history_[i]["validation_score"] for i in (0, 3))
     for stage, score in (("1, likelihood (NLL)", first), ("2, matching (CRPS)", second)):
         (row,) = [line for line in done.stderr.splitlines() if stage in line]
         assert re.search(r"epoch [12]|its start", row)
         assert row.split()[-1] == f"{score:.4f}"
+
+
+def test_summary_says_which_rows_were_held_out(run, data, tmp_path) -> None:
+    options = ["--target", "price", "--out", tmp_path / "m", "--force"]
+    done = fit(run, data / "table.csv", *options, "--method", "heteroscedastic")
+    assert re.search(r"120 rows, \d\d of them held out to stop", done.stderr)
+    other = data / "table.parquet"  # as many rows, but not the same ones in turn
+    done = fit(run, data / "table.csv", *options, "--validation", other)
+    assert f"120 rows, 120 of {other} to stop" in done.stderr
 
 
 def test_json_is_all_of_standard_output(run, data, tmp_path) -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import importlib.abc
 import os
 import signal
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.core import TyperGroup
 
+from calibrant.cli import main
 from calibrant.cli._interrupts import forget_kept, keeping, what_was_kept
 from calibrant.cli._tables import staged
 from calibrant.estimators import NetworkRegressor, load_model
+from calibrant.experiments import PaperExperiment, Store, plan
+from calibrant.experiments.own_table import OwnTable
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
 
@@ -86,3 +93,88 @@ def test_the_next_command_starts_afresh(run, data, tmp_path, monkeypatch) -> Non
     assert done.exit_code == 130
     assert done.stderr == "Interrupted: nothing was written.\n"
     assert load_model(out).target_name_ == "price"
+
+
+def test_while_the_commands_are_imported(monkeypatch, capsys) -> None:
+    class Interrupts(importlib.abc.MetaPathFinder):
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "calibrant.cli._app":
+                interrupt()
+
+    monkeypatch.delitem(sys.modules, "calibrant.cli._app")
+    monkeypatch.setattr(sys, "meta_path", [Interrupts(), *sys.meta_path])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 130
+    assert capsys.readouterr().err == "Interrupted: nothing was written.\n"
+
+
+def test_while_the_options_are_read(run, monkeypatch) -> None:
+    monkeypatch.setattr(TyperGroup, "parse_args", lambda *_: interrupt())
+    done = run("doctor")
+    assert (done.exit_code, done.stderr) == (130, "Interrupted: nothing was written.\n")
+
+
+COMPARE = ["--target", "price", "--methods", "hnn,ell", "--folds", 2]
+HERE = ["--engine", "here", "--device", "cpu", "--quiet", "--out"]
+PAPER = ["--preset", "quick", "--only", "wine", "--methods", "hnn,ell"]
+
+
+def interrupt_after(monkeypatch: pytest.MonkeyPatch, kind: type[Any], finished: int) -> None:
+    """Let an experiment finish so many cells, with empty results."""
+    cells: list[object] = []
+
+    def run_one(self: Any, batch: Any, device: str) -> list[dict[str, Any]]:
+        cells.extend(batch)
+        if len(cells) > finished:
+            interrupt()
+        return [{"settings": self.settings(batch[0]), "seconds": {}}]
+
+    monkeypatch.setattr(kind, "run", run_one)
+
+
+def test_a_comparison_without_a_finished_cell_leaves_nothing(run, data, tmp_path, monkeypatch):
+    interrupt_after(monkeypatch, OwnTable, 0)
+    done = run("compare", data / "table.csv", *COMPARE, *HERE, tmp_path / "out")
+    assert done.exit_code == 130
+    assert done.stderr == (
+        "Interrupted: none of 4 cells was finished; the same command starts again.\n"
+    )
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_comparison_says_how_many_cells_it_keeps(run, data, tmp_path, monkeypatch) -> None:
+    out = tmp_path / "out"
+    for finished in (1, 3):  # those that are there already count as well
+        interrupt_after(monkeypatch, OwnTable, finished - len(Store(out).cells()))
+        done = run("compare", data / "table.csv", *COMPARE, *HERE, out)
+        assert done.exit_code == 130
+        assert done.stderr == (
+            f"Interrupted: {finished} of 4 cells are kept in {out}; "
+            "the same command continues there.\n"
+        )
+        assert len([path for path in out.rglob("*") if path.is_file()]) == finished
+
+
+def test_a_bench_says_how_many_cells_it_keeps(run, tmp_path, monkeypatch) -> None:
+    out = tmp_path / "out"
+    for finished, words in ((0, "none of 2 cells was finished"), (1, "1 of 2 cells are kept")):
+        interrupt_after(monkeypatch, PaperExperiment, finished)
+        done = run("bench", "paper", *PAPER, *HERE, out)
+        assert done.exit_code == 130
+        assert done.stderr.startswith(f"Interrupted: {words}")
+        assert len(list(tmp_path.rglob("*.json"))) == finished == len(Store(out).cells())
+        assert out.exists() == bool(finished)
+
+
+def test_locks_of_another_run_stay(run, tmp_path, monkeypatch) -> None:
+    out = tmp_path / "out"
+    interrupt_after(monkeypatch, PaperExperiment, 0)
+    ell, hnn = plan(["wine"], ["ell", "hnn"], 1, "honest", quick=True)
+    with Store(out).claim(ell) as mine:
+        assert mine
+        assert run("bench", "paper", *PAPER, *HERE, out).exit_code == 130
+        assert [path.name for path in (out / ".locks").iterdir()] == ["honest-quick--wine--ell--0"]
+        with Store(out).claim(ell) as again, Store(out).claim(hnn) as other:
+            assert (again, other) == (False, True)
+    assert not Store(out).cells()

@@ -40,6 +40,7 @@ def test_dates() -> None:
     ax = fan_chart(DIST, past=PAST, x=days)
     assert ax.get_xlabel() == "day"
     assert len(lines(ax)["median"][0]) == N
+    assert fan_chart(DIST, past=PAST, x=days.to_numpy()).get_xlabel() == "time"
 
 
 def test_bad_input() -> None:

@@ -67,6 +67,8 @@ def test_over_dates() -> None:
     days = pd.date_range("2024-01-01", periods=N)
     ax = intervals(DIST, x=days)
     assert np.array_equal(line(ax, "median").get_xdata(orig=True), days.to_numpy())
+    assert ax.get_xlabel() == "time"
+    assert intervals(DIST, x=np.arange(N)).get_xlabel() == "x"
 
 
 def test_without_targets() -> None:

@@ -10,6 +10,7 @@ from calibrant.errors import DataError, ParameterError
 from calibrant.metrics import LEVELS, coverage, ecpe, noise_floor
 from calibrant.metrics.floor import binomial_band
 from calibrant.plots import reliability
+from calibrant.plots._style import line_look
 
 N = 300
 Y = np.random.default_rng(0).normal(size=N)
@@ -43,9 +44,16 @@ def test_several_methods_have_their_own_colour_and_name() -> None:
 
 
 def test_many_methods_stay_apart() -> None:
+    assert len({line_look(k) for k in range(42)}) == 42
     ax = reliability({str(k): TRUTH for k in range(12)}, Y)
-    looks = {(line.get_color(), line.get_linestyle()) for line in ax.get_lines()[1:]}
-    assert len(looks) == 12
+    drawn = [line.get_color() for line in ax.get_lines()[1:]]
+    assert drawn == [line_look(k)[0] for k in range(12)]
+
+
+def test_methods_stay_apart_without_colour() -> None:
+    assert len({line_look(k)[1] for k in range(6)}) == 6
+    ax = reliability({str(k): TRUTH for k in range(4)}, Y)
+    assert [line.get_linestyle() for line in ax.get_lines()[1:]] == ["-", "--", "-.", ":"]
 
 
 def test_band_is_the_binomial_one() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,7 +17,10 @@ def main() -> None:
         from calibrant.cli._app import app
 
         app(prog_name="calibrant")
-    except KeyboardInterrupt:  # while the commands were being imported
+    except KeyboardInterrupt:  # while the commands were being imported, the console among them
+        from calibrant.cli._interrupts import what_was_kept
+
+        sys.stderr.write(f"Interrupted: {what_was_kept()}\n")
         raise SystemExit(130) from None
 
 

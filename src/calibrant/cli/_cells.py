@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,15 +40,48 @@ def watched(total: int, voice: Voice) -> Iterator[Callable[[Outcome], None]]:
 
 
 @contextmanager
-def resumable(out: Path) -> Iterator[None]:
-    """Say where the results are when interrupted."""
+def resumable(out: Path, total: int, count_missing: Callable[[], int]) -> Iterator[None]:
+    """Say how many results are where when interrupted, and leave nothing else behind.
+
+    Parameters
+    ----------
+    out : path
+        Folder of the store.
+    total : int
+        Cells that the command wants.
+    count_missing : callable
+        How many of them have no result in the store.
+    """
+    locks = out / ".locks"
+    made = [folder for folder in (locks, out) if not folder.exists()]
     try:
         yield
     except KeyboardInterrupt as error:
-        report_error(
-            f"finished cells are in {out}; the same command continues there.", title="Interrupted"
+        _remove_idle(locks)
+        for folder in made:
+            with suppress(OSError):  # it holds something
+                folder.rmdir()
+        kept = total - count_missing()
+        words = (
+            f"{kept} of {total} cells are kept in {out}; the same command continues there."
+            if kept
+            else f"none of {total} cells was finished; the same command starts again."
         )
+        report_error(words, title="Interrupted")
         raise typer.Exit(130) from error
+
+
+def _remove_idle(locks: Path) -> None:
+    """Remove the locks that no run holds.
+
+    Each is removed by its holder: a run that opened the file before and gets the lock after sees
+    that the file has no name any more. At worst two runs compute one cell, and write the same.
+    """
+    from filelock import FileLock, Timeout
+
+    for path in locks.glob("*"):
+        with suppress(Timeout, OSError), FileLock(path, timeout=0):
+            path.unlink()
 
 
 def names(text: str | None) -> list[str]:

@@ -91,12 +91,6 @@ def _along_x(X: pd.DataFrame) -> pd.DataFrame:
 
 
 def _history(run: Run) -> Figure:
-    history = run.models["MMDRegressor"].history_
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    # A panel a stage: their scores have different units.
-    for ax, (stage, score) in zip(
-        figure.subplots(1, 2), {1: "NLL", 2: "CRPS"}.items(), strict=True
-    ):
-        training_history([record for record in history if record["stage"] == stage], ax=ax)
-        ax.set(xlabel="epoch", ylabel=f"{score} of the held-out rows (scaled target)")
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    training_history(run.models["MMDRegressor"].history_, ax=figure.subplots())
     return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 
@@ -11,3 +12,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     by_letters = {str(other).lower(): str(other) for other in known}
     close = difflib.get_close_matches(name.lower(), by_letters, n=1)
     return by_letters[close[0]] if close else None
+
+
+def with_hint(complaint: str) -> str:
+    """Complaint of the parser about an option's value, with the name that it may have meant."""
+    plain = complaint.removeprefix("Value error, ")  # pydantic's words, which tell users nothing
+    choice = re.fullmatch(r"'(?P<name>.*)' is not one of (?P<known>.*)\.", plain, flags=re.S)
+    if choice is None:
+        return plain
+    close = did_you_mean(choice["name"], re.findall("'([^']*)'", choice["known"]))
+    return plain if close is None else f"{plain} Did you mean {close!r}?"

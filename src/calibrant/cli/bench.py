@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from calibrant.cli._cells import names, resumable, watched
-from calibrant.cli._output import Voice
+from calibrant.cli._output import Voice, write_json
 from calibrant.cli.bench_files import pack, unpack
 from calibrant.cli.bench_results import figures, report, show
 from calibrant.errors import CalibrantError, MissingDependencyError, ParameterError
@@ -84,6 +84,8 @@ def paper(
     out: Annotated[Path, typer.Option(help="Folder of the results.", metavar="DIR")] = Path(
         "results"
     ),
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a summary for machines.")] = False,
 ) -> None:
     """Run the paper's tables; results that are there already are not computed again."""
     import time
@@ -105,7 +107,7 @@ def paper(
         raise ParameterError(f"--study must be tables or depth; got {study!r}.")
     if preset not in ("full", "quick"):
         raise ParameterError(f"--preset must be full or quick; got {preset!r}.")
-    quick, voice = preset == "quick", Voice()
+    quick, voice = preset == "quick", Voice(quiet=quiet)
     tasks, rows = (TASKS, METHODS) if study == "tables" else (["wine"], DEPTH_STUDY)
     keys = names(methods) or list(rows)
     if left_out := sorted(set(keys) - set(installed(keys))):
@@ -124,7 +126,11 @@ def paper(
     todo = missing(cells, store, experiment)
     voice.say(f"{len(cells) - len(todo)} of {len(cells)} cells are in {out}, {len(todo)} to run")
     start = time.perf_counter()
-    with resumable(out), watched(len(todo), voice) as tell:
+    with (
+        voice.hears_warnings(),
+        resumable(out, len(cells), lambda: len(missing(cells, store, experiment))),
+        watched(len(todo), voice) as tell,
+    ):
         outcomes = run_cells(
             todo,
             store,
@@ -143,6 +149,18 @@ def paper(
     voice.say(f"{wall:.1f} s; compare with: calibrant bench show {out}")
     if left := len(todo) - len(outcomes):
         voice.say(f"{left} cells were not started: the same command goes on with them.")
+    if as_json:
+        write_json(
+            {
+                "results": str(out),
+                "cells": len(cells),
+                "run": sum(outcome.status == "done" for outcome in outcomes),
+                "failed": {str(outcome.cell): outcome.message for outcome in failed},
+                "in_other_runs": sum(outcome.status == "busy" for outcome in outcomes),
+                "not_started": left,
+                "seconds": round(wall, 3),
+            }
+        )
     if failed:
         raise CalibrantError(f"{len(failed)} of {len(todo)} cells failed; the others are in {out}.")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from calibrant.cli._cells import names
-from calibrant.cli._output import Voice, write_out
+from calibrant.cli._output import Voice, write_json, write_out
 from calibrant.cli._tables import staged
 from calibrant.errors import MissingFileError, ParameterError
 
@@ -36,10 +37,12 @@ def show(
     ] = None,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the cells as CSV.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the cells as JSON.")] = False,
     export: Annotated[
         Path | None,
         typer.Option(help="Also write all results to one .csv or .parquet file.", metavar="FILE"),
     ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No notes, only the result.")] = False,
 ) -> None:
     """Print ours beside the published figure and the floor, and the paper's claims.
 
@@ -47,9 +50,11 @@ def show(
     holds if the method is clearly better than every baseline, and fails if it is clearly worse
     than one. Trials of a series share one split, so their errors are those of training alone.
     """
-    if as_markdown and as_csv:
-        raise ParameterError("Choose one of --markdown and --csv.")
-    from calibrant.experiments import METRICS
+    if as_markdown + as_csv + as_json > 1:
+        raise ParameterError("Choose one of --markdown, --csv and --json.")
+    if as_json and table is not None:
+        raise ParameterError("--table is a layout for readers: leave --json or --table out.")
+    from calibrant.experiments import METRICS, compare_with_published
     from calibrant.experiments.flat import export as write_flat
 
     chosen = names(metrics) or list(METRICS)
@@ -59,12 +64,16 @@ def show(
         )
     form: Form = "markdown" if as_markdown else "csv" if as_csv else "text"
     records = _read(results)
-    if table is None:
+    if as_json:
+        rows = compare_with_published(records, chosen)
+        write_json([asdict(row) for row in rows])
+    elif table is None:
         _show_cells(records, chosen, form)
     else:
         _show_tables(records, table, form)
     if export is not None:
         write_flat(records, export)
+        Voice(quiet=quiet).say(f"All results are in {export}")
 
 
 def _show_cells(records: list[Record], metrics: list[str], form: Form) -> None:

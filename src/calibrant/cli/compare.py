@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -82,19 +82,33 @@ def compare(
     for note in notes:
         voice.note(note)
 
+    from calibrant.experiments import Store, missing
     from calibrant.experiments import compare as compare_methods
-    from calibrant.experiments.own_table import chosen_methods
+    from calibrant.experiments.own_table import chosen_methods, own_table
 
     keys = chosen_methods(names(methods) or None)
-    with resumable(out), voice.hears_warnings(), watched(len(keys) * folds, voice) as tell:
+    table: dict[str, Any] = {
+        "folds": folds,
+        "groups": None if groups is None else labels(frame, groups),
+        "name": data.name.split(".")[0],
+        "seed": seed,
+    }
+
+    def count_missing() -> int:
+        experiment = own_table(inputs, frame[target], **table)
+        return len(missing(experiment.cells(keys), Store(out), experiment))
+
+    total = len(keys) * folds
+    with (
+        voice.hears_warnings(),
+        resumable(out, total, count_missing),
+        watched(total, voice) as tell,
+    ):
         found = compare_methods(
             inputs,
             frame[target],
+            **table,
             methods=keys,
-            folds=folds,
-            groups=None if groups is None else labels(frame, groups),
-            name=data.name.split(".")[0],
-            seed=seed,
             store=out,
             device=device,
             engine=engine,

@@ -80,7 +80,8 @@ def evaluate(
         write_out(str(result))
         for name, each in results.items():
             if each.groups is not None:
-                write_out(f"\n{f'{name}: ' if against else ''}{each.groups}")
+                heading = f"{name}\n" if against else ""
+                write_out(f"\n{heading}{each.groups}")
     if report is not None:
         from calibrant.report import write_report
 

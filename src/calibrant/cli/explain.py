@@ -43,15 +43,20 @@ def explain(
         _print_one(*known.popitem())
 
 
-def explanation(function: Callable[..., Any]) -> str:
-    """What the docstring says before it comes to the parameters."""
-    return (inspect.getdoc(function) or "").split("\n\nParameters\n")[0]
+def explanation(function: Callable[..., Any]) -> list[str]:
+    """Sentences of the docstring before it comes to the parameters, the formula left out."""
+    return [part for part in _paragraphs(function) if not part.startswith("``")]
 
 
 def formula(function: Callable[..., Any]) -> str:
-    """Return the first thing between double back-quotes."""
-    found = re.search(r"``(.+?)``", explanation(function), flags=re.S)
-    return "" if found is None else " ".join(found[1].split())
+    """Return the paragraph of the docstring that is one formula between double back-quotes."""
+    (found,) = (part for part in _paragraphs(function) if part.startswith("``"))
+    return found.strip("`")
+
+
+def _paragraphs(function: Callable[..., Any]) -> list[str]:
+    head = (inspect.getdoc(function) or "").split("\n\nParameters\n")[0]
+    return [" ".join(paragraph.split()) for paragraph in head.split("\n\n")]
 
 
 def _metrics() -> dict[str, Callable[..., Any]]:
@@ -76,8 +81,7 @@ def _known(metric: str, known: Collection[str]) -> str:
 
 
 def _record(function: Callable[..., Any]) -> dict[str, str]:
-    text = " ".join(explanation(function).replace("``", "").split())
-    return {"formula": formula(function), "text": text}
+    return {"formula": formula(function), "text": " ".join(explanation(function))}
 
 
 def _print_one(name: str, function: Callable[..., Any]) -> None:
@@ -85,14 +89,9 @@ def _print_one(name: str, function: Callable[..., Any]) -> None:
     from rich.text import Text
 
     console = Console(highlight=False)
-    width = min(console.width, 100)
     console.print(Text.assemble((name, "bold"), f"   from calibrant.metrics import {name}"))
     console.print(Text(f"\n    {formula(function)}\n", style="cyan"), soft_wrap=True)
-    for paragraph in explanation(function).split("\n\n"):
-        text = Text()
-        for index, part in enumerate(re.split("``?", " ".join(paragraph.split()))):
-            text.append(part, "cyan" if index % 2 else "")
-        console.print(text, width=width)
+    console.print(Text(" ".join(explanation(function))), width=min(console.width, 100))
 
 
 def _print_list(known: dict[str, Callable[..., Any]]) -> None:
@@ -107,8 +106,7 @@ def _print_list(known: dict[str, Callable[..., Any]]) -> None:
         table.add_column(no_wrap=True, min_width=28)
         table.add_column()
         for name, function in entries:
-            summary = " ".join(explanation(function).split("\n\n")[0].replace("``", "").split())
-            table.add_row(f"  {name}", Text(summary))
+            table.add_row(f"  {name}", Text(explanation(function)[0]))
         heading = (inspect.getdoc(module) or "").split("\n")[0].replace("``", "")
         console.print(Text(heading, style="bold"))
         console.print(table)

@@ -156,7 +156,7 @@ def fit(
     for note in encoded:
         voice.note(note)
     summary = _summary(model, rows=len(frame))
-    voice.say(_in_words(summary))
+    voice.say(_in_words(summary, validation))
     voice.show(_table(summary))
     voice.say(f"The model is in {out}. Try: calibrant evaluate {out} TEST")
     if as_json:
@@ -227,10 +227,15 @@ def _finite(score: float) -> float | None:
     return score if math.isfinite(score) else None
 
 
-def _in_words(summary: dict[str, Any]) -> str:
+def _in_words(summary: dict[str, Any], validation: Path | None) -> str:
+    rows, held_out = summary["rows"], summary["held_out_rows"]
+    if validation is not None:
+        which = f"{held_out:,} of {validation}"
+    else:  # all of them where folds are cross-fitted
+        which = "all held out in turn" if held_out == rows else f"{held_out:,} of them held out"
     return (
         f"{summary['method']}: {summary['target']} from {len(summary['inputs'])} columns, "
-        f"{summary['rows']:,} rows, {summary['held_out_rows']:,} held out to stop and calibrate."
+        f"{rows:,} rows, {which} to stop and calibrate."
     )
 
 

@@ -83,7 +83,7 @@ class HeteroscedasticRegressor(NetworkRegressor):
     module_ : MemberNetworks
         The trained network; ``module_.single`` is the plain nn.Module of one.
     history_ : list of dict
-        One record an epoch: stage, epoch, train_loss, validation_score, best.
+        One record an epoch: stage, epoch, train_loss, validation_score, score_name, best.
     n_features_in_ : int
     n_steps_ : int or None
         Length of the sequences, None after a table.

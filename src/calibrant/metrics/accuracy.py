@@ -10,7 +10,9 @@ from calibrant.metrics._inputs import Array, check_target
 
 
 def rmse(dist: Distribution, y: ArrayLike) -> float:
-    """Root mean squared error of the mean, ``sqrt(mean((y - mu)^2))``, in target units.
+    """Root mean squared error of the mean, in target units.
+
+    ``sqrt(mean((y - mu)^2))``
 
     Large errors weigh most; it says nothing about the predicted spread.
 
@@ -32,7 +34,9 @@ def rmse(dist: Distribution, y: ArrayLike) -> float:
 
 
 def mae(dist: Distribution, y: ArrayLike) -> float:
-    """Mean absolute error of the mean, ``mean(|y - mu|)``, in target units.
+    """Mean absolute error of the mean, in target units.
+
+    ``mean(|y - mu|)``
 
     All errors weigh alike; it says nothing about the predicted spread.
 
@@ -55,8 +59,10 @@ def mae(dist: Distribution, y: ArrayLike) -> float:
 def r2(dist: Distribution, y: ArrayLike) -> float:
     """Share of the variance of y that the mean explains.
 
-    ``1 - sum((y - mu)^2) / sum((y - mean(y))^2)``: 1 is perfect, 0 as good as always predicting
-    the mean of y, and nan where y is constant.
+    ``1 - sum((y - mu)^2) / sum((y - mean(y))^2)``
+
+    It is 1 for a perfect forecast, 0 for one as good as always predicting the mean of y, and nan
+    where y is constant.
 
     Parameters
     ----------
@@ -77,13 +83,18 @@ def r2(dist: Distribution, y: ArrayLike) -> float:
 def smape(dist: Distribution, y: ArrayLike) -> float:
     """Symmetric mean absolute percentage error of the mean, between 0 and 200 percent.
 
-    ``100 mean(|mu - y| / ((|y| + |mu|) / 2))``; a row where both are zero counts as no error.
+    ``100 mean(|mu - y| / ((|y| + |mu|) / 2))``
+
     Only for targets whose zero means nothing at all: on others it depends on where zero is.
 
     Parameters
     ----------
     dist : Distribution of n rows
     y : array of shape (n,) or (n, 1)
+
+    Notes
+    -----
+    A row where both are zero counts as no error.
 
     Examples
     --------
@@ -99,14 +110,19 @@ def smape(dist: Distribution, y: ArrayLike) -> float:
 def rse(dist: Distribution, y: ArrayLike) -> float:
     """Root relative squared error of the mean; nan where y is constant.
 
-    ``sqrt(sum((y - mu)^2) / sum((y - mean(y))^2))``: the formula printed in Cui, Hu and Zhu
-    (2020). The values in their tables divide by the spread of the predictions instead, so they
-    are not comparable.
+    ``sqrt(sum((y - mu)^2) / sum((y - mean(y))^2))``
+
+    It is 0 for a perfect forecast and 1 for one as good as always predicting the mean of y.
 
     Parameters
     ----------
     dist : Distribution of n rows
     y : array of shape (n,) or (n, 1)
+
+    Notes
+    -----
+    This is the formula printed in Cui, Hu and Zhu (2020). The values in their tables divide by
+    the spread of the predictions instead, so they are not comparable.
 
     Examples
     --------

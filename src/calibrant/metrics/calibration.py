@@ -18,9 +18,10 @@ LEVELS.setflags(write=False)
 def pit(dist: Distribution, y: ArrayLike, *, random_state: int = 0) -> Array:
     """Probability integral transform: where in its distribution each target fell.
 
-    ``u = F(y)`` where F is continuous. On an atom (samples, bounds, a discrete target) it is
-    ``u = F(y-) + v (F(y) - F(y-))`` with v uniform on [0, 1]: then u is uniform for the true
-    distribution in any case.
+    ``u = F(y-) + v (F(y) - F(y-)), v uniform on [0, 1]``
+
+    It is F(y) where F is continuous; on an atom (samples, bounds, a discrete target) chance
+    decides between its edges, so that u is uniform for the true distribution in any case.
 
     Parameters
     ----------
@@ -56,8 +57,10 @@ def coverage(dist: Distribution, y: ArrayLike, *, level: Levels) -> Array: ...
 def coverage(dist: Distribution, y: ArrayLike, *, level: float | Levels = 0.9) -> float | Array:
     """Share of targets inside the central interval of a level.
 
-    A target counts as covered where ``|2 u - 1| <= level`` for its PIT value u, which for a
-    continuous distribution is the same as lying between the bounds of ``dist.interval(level)``.
+    ``mean_i 1{|2 u_i - 1| <= level}``
+
+    A target counts where its PIT value u lies within half the level of one half, which for a
+    continuous distribution is the same as lying between the bounds of the interval.
 
     Parameters
     ----------
@@ -82,15 +85,21 @@ def coverage(dist: Distribution, y: ArrayLike, *, level: float | Levels = 0.9) -
 
 
 def ecpe(dist: Distribution, y: ArrayLike) -> float:
-    """Expected coverage probability error: mean distance of coverage from its level.
+    """Expected coverage probability error: mean distance of coverage from its level, 1% to 99%.
 
-    ``mean_j |p_j - coverage(p_j)|`` over the 99 levels of `LEVELS`, central intervals. Even a
-    perfect forecast does not score zero on n rows: compare with ``noise_floor(n).ecpe``.
+    ``mean_j |p_j - coverage(p_j)|``
+
+    Even a perfect forecast does not score zero on a limited number of rows: compare with the
+    noise floor.
 
     Parameters
     ----------
     dist : Distribution of n rows
     y : array of shape (n,) or (n, 1)
+
+    Notes
+    -----
+    Of central intervals, over the 99 levels of `LEVELS`; the floor is ``noise_floor(n).ecpe``.
 
     Examples
     --------
@@ -105,15 +114,21 @@ def ecpe(dist: Distribution, y: ArrayLike) -> float:
 
 
 def mcpe(dist: Distribution, y: ArrayLike) -> float:
-    """Maximum coverage probability error: largest distance of coverage from its level.
+    """Maximum coverage probability error: largest distance of coverage from its level, 1% to 99%.
 
-    ``max_j |p_j - coverage(p_j)|`` over the 99 levels of `LEVELS`, central intervals. Compare
-    with ``noise_floor(n).mcpe``.
+    ``max_j |p_j - coverage(p_j)|``
+
+    Even a perfect forecast does not score zero on a limited number of rows: compare with the
+    noise floor.
 
     Parameters
     ----------
     dist : Distribution of n rows
     y : array of shape (n,) or (n, 1)
+
+    Notes
+    -----
+    Of central intervals, over the 99 levels of `LEVELS`; the floor is ``noise_floor(n).mcpe``.
 
     Examples
     --------
@@ -128,8 +143,10 @@ def mcpe(dist: Distribution, y: ArrayLike) -> float:
 def quantile_calibration(dist: Distribution, y: ArrayLike, *, levels: ArrayLike = LEVELS) -> Array:
     """One-sided calibration: the share of targets at or below each predicted quantile.
 
-    ``mean_i 1{u_i <= q}`` for PIT values u; equal to q for a calibrated forecast. Unlike
-    coverage of central intervals it sees a forecast that is too high or too low.
+    ``mean_i 1{u_i <= q}``
+
+    For PIT values u of a calibrated forecast it is equal to q; unlike coverage of central
+    intervals it sees a forecast that is too high or too low.
 
     Parameters
     ----------
@@ -155,7 +172,9 @@ def quantile_calibration(dist: Distribution, y: ArrayLike, *, levels: ArrayLike 
 def quantile_calibration_error(
     dist: Distribution, y: ArrayLike, *, levels: ArrayLike = LEVELS
 ) -> float:
-    """Mean distance of one-sided calibration from nominal, ``mean_j |q_j - P(u <= q_j)|``.
+    """Mean distance of one-sided calibration from nominal.
+
+    ``mean_j |q_j - mean_i 1{u_i <= q_j}|``
 
     Unlike ECPE, which looks at central intervals, it sees a forecast that is too high or too low.
 

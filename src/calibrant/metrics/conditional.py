@@ -21,8 +21,10 @@ def calibration_by_group(
 ) -> GroupCalibration:
     """Calibration within each group of rows.
 
-    ``ecpe_g = mean_j |p_j - coverage_g(p_j)|`` over the rows of group g, beside its own noise
-    floor. A forecast that is right on average can be too wide in one group, too narrow in another.
+    ``ecpe_g = mean_j |p_j - coverage_g(p_j)|``
+
+    A forecast that is right on average can be too wide in one group and too narrow in another;
+    each group g has a noise floor of its own.
 
     Parameters
     ----------
@@ -57,8 +59,10 @@ def calibration_by_bins(
 ) -> GroupCalibration:
     """Calibration within bins of the prediction or of a feature, equally filled.
 
-    ``ecpe_b = mean_j |p_j - coverage_b(p_j)|`` over the rows of bin b, beside its own noise
-    floor. It shows where a forecast that is right on average is not.
+    ``ecpe_b = mean_j |p_j - coverage_b(p_j)|``
+
+    It shows where a forecast that is right on average is not; each bin b has a noise floor of
+    its own.
 
     Parameters
     ----------
@@ -103,8 +107,10 @@ def worst_group_coverage(
 ) -> WorstGroup:
     """Group whose central intervals cover least, and whether chance explains it.
 
-    ``min_g coverage_g(p)``, against the binomial band of a group of that size, corrected for
-    having looked at all of them.
+    ``min_g coverage_g(p)``
+
+    It is held against the binomial band of a group of that size, corrected for having looked at
+    all of them.
 
     Parameters
     ----------

@@ -48,16 +48,20 @@ class NoiseFloor:
 def noise_floor(n: int) -> NoiseFloor:
     """Expected ECPE and MCPE of a perfect forecaster on n rows, with their 5-95% ranges.
 
-    ``E mean_j |p_j - B_j / n|`` with B_j binomial (n, p_j), about ``0.316 / sqrt(n)`` for ECPE and
-    ``0.81 / sqrt(n)`` for MCPE: a score below it is luck, not skill.
+    ``E mean_j |p_j - B_j / n|, B_j binomial (n, p_j)``
 
-    The expected ECPE is exact; the rest comes from 8000 simulations with a fixed seed. Results
-    are cached, and the cost does not grow with n.
+    About 0.316 / sqrt(n) for ECPE and, with the largest instead of the mean, 0.81 / sqrt(n) for
+    MCPE: a score below it is luck, not skill.
 
     Parameters
     ----------
     n : int
         Number of test rows, at least 1.
+
+    Notes
+    -----
+    The expected ECPE is exact; the rest comes from 8000 simulations with a fixed seed. Results
+    are cached, and the cost does not grow with n.
 
     Examples
     --------

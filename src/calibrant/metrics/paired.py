@@ -50,11 +50,10 @@ class ScoreDifference:
 def compare_scores(scores: Mapping[str, ArrayLike]) -> list[ScoreDifference]:
     """Test every pair of forecasts for a difference in their mean score.
 
-    Scores of one row by two forecasts rise and fall together, so their differences tell far
-    more than two means with an error each. The test is Student's on these differences d,
-    ``t = sqrt(n) mean(d) / std(d)``; p-values of several pairs are adjusted (Holm). It
-    speaks of other rows like these, which must be independent of each other, and of these fits,
-    not of other seeds.
+    ``t = sqrt(n) mean(d) / std(d)``
+
+    Scores of one row by two forecasts rise and fall together, so their differences d tell far
+    more than two means with an error each.
 
     Parameters
     ----------
@@ -65,6 +64,12 @@ def compare_scores(scores: Mapping[str, ArrayLike]) -> list[ScoreDifference]:
     -------
     list of ScoreDifference
         One for each pair; empty for fewer than two names or rows.
+
+    Notes
+    -----
+    The test is Student's on the differences; p-values of several pairs are adjusted (Holm). It
+    speaks of other rows like these, which must be independent of each other, and of these fits,
+    not of other seeds.
 
     Examples
     --------

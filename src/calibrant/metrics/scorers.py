@@ -22,7 +22,9 @@ class PredictsDistribution(Protocol):
 
 
 def crps_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
-    """Negated mean CRPS, ``-crps(model.predict_dist(X), y)``, for scikit-learn's ``scoring=``.
+    """Negated mean CRPS, for scikit-learn, where greater is better.
+
+    ``-crps(model.predict_dist(X), y)``
 
     The choice for tuning: a proper score in target units.
 
@@ -36,7 +38,9 @@ def crps_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
 
 
 def nll_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
-    """Negated mean NLL, ``-nll(model.predict_dist(X), y)``, for scikit-learn's ``scoring=``.
+    """Negated mean NLL, for scikit-learn, where greater is better.
+
+    ``-nll(model.predict_dist(X), y)``
 
     A proper score, and severe on a too narrow forecast.
 
@@ -50,7 +54,9 @@ def nll_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
 
 
 def ecpe_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
-    """Negated ECPE, ``-ecpe(model.predict_dist(X), y)``, for scikit-learn's ``scoring=``.
+    """Negated ECPE, for scikit-learn, where greater is better.
+
+    ``-ecpe(model.predict_dist(X), y)``
 
     Calibration alone, which a forecast that ignores X can have too: use it beside a proper score,
     not instead of one.

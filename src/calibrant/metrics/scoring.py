@@ -19,16 +19,21 @@ from calibrant.metrics.calibration import LEVELS
 
 
 def nll(dist: Distribution, y: ArrayLike) -> float:
-    """Mean negative log-likelihood, ``-mean(log f(y))``, in nats.
+    """Mean negative log-likelihood, in nats.
 
-    A proper score that punishes a target far out in a too narrow distribution hardest. Infinite
-    where a target is impossible under its distribution, as almost every target is for
-    `Empirical`, which has no density: use `crps` there.
+    ``-mean(log f(y))``
+
+    A proper score that punishes a target far out in a too narrow distribution hardest, and
+    infinite where a target is impossible under its distribution.
 
     Parameters
     ----------
     dist : Distribution of n rows
     y : array of shape (n,) or (n, 1)
+
+    Notes
+    -----
+    Almost every target is impossible under `Empirical`, which has no density: use `crps` there.
 
     Examples
     --------
@@ -44,9 +49,10 @@ def nll(dist: Distribution, y: ArrayLike) -> float:
 def crps(dist: Distribution, y: ArrayLike) -> float:
     """Mean continuous ranked probability score, in target units.
 
-    ``mean_i int (F_i(t) - 1{t >= y_i})^2 dt``; the absolute error for a point forecast. It is a
-    proper score: only the true distribution minimises it, so it rewards calibration and sharpness
-    at once.
+    ``mean_i int (F_i(t) - 1{t >= y_i})^2 dt``
+
+    A proper score: only the true distribution minimises it, so it rewards calibration and
+    sharpness at once; for a point forecast it is the absolute error.
 
     Parameters
     ----------
@@ -67,8 +73,9 @@ def crps(dist: Distribution, y: ArrayLike) -> float:
 def pinball(dist: Distribution, y: ArrayLike, *, levels: ArrayLike = LEVELS) -> float:
     """Mean pinball (quantile) score over rows and levels, in target units.
 
-    ``mean max(q d, (q - 1) d)`` with ``d = y - ppf(q)``. Over many evenly spaced levels it is
-    about half the CRPS.
+    ``mean_ij max(q_j d_ij, (q_j - 1) d_ij), d_ij = y_i - F_i^-1(q_j)``
+
+    Over many evenly spaced levels q it is about half the CRPS.
 
     Parameters
     ----------
@@ -99,8 +106,10 @@ def interval_score(
 ) -> float | Array:
     """Mean interval (Winkler) score of central intervals, in target units.
 
-    ``(upper - lower) + 2 / (1 - coverage) * distance(y, [lower, upper])``: the width, and a fine
-    for every target outside, as large as it lies far out.
+    ``mean_i (b_i - a_i + 2 / (1 - coverage) distance(y_i, [a_i, b_i]))``
+
+    The width of the interval from a to b, and a fine for every target outside, as large as it
+    lies far out.
 
     Parameters
     ----------

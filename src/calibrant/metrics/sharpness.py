@@ -15,8 +15,9 @@ from calibrant.metrics._quantile_pass import GRID, grid_widths, interval_levels,
 def epiw(dist: Distribution, y: ArrayLike | None = None) -> float:
     """Expected prediction interval width: mean over rows and the 99 levels, in target units.
 
-    ``mean_j mean_i (upper_i(p_j) - lower_i(p_j))`` over the levels 0.01 ... 0.99. Narrow is good
-    among calibrated forecasts only.
+    ``mean_j mean_i (upper_i(p_j) - lower_i(p_j))``
+
+    Narrow is good among calibrated forecasts only; the levels p are 1% to 99%.
 
     Parameters
     ----------
@@ -37,8 +38,10 @@ def epiw(dist: Distribution, y: ArrayLike | None = None) -> float:
 def mpiw(dist: Distribution, y: ArrayLike | None = None) -> float:
     """Maximum prediction interval width: mean over rows at the widest level, in target units.
 
-    ``max_j mean_i (upper_i(p_j) - lower_i(p_j))``, that is, at level 0.99. The maximum runs over
-    levels, not over rows: only so do the published tables agree with themselves.
+    ``max_j mean_i (upper_i(p_j) - lower_i(p_j))``
+
+    The maximum, at level 99%, runs over levels, not over rows: only so do the published tables
+    agree with themselves.
 
     Parameters
     ----------
@@ -63,7 +66,9 @@ def mean_width(dist: Distribution, coverage: Levels) -> Array: ...
 def mean_width(dist: Distribution, coverage: float | Levels = 0.9) -> float | Array:
     """Mean width of the central interval of a given coverage, in target units.
 
-    ``mean_i (upper_i - lower_i)``. Narrow is good among calibrated forecasts only.
+    ``mean_i (upper_i - lower_i)``
+
+    Narrow is good among calibrated forecasts only.
 
     Parameters
     ----------

@@ -72,11 +72,10 @@ def calibration_test(
 ) -> CalibrationTest:
     """Test whether the miscalibration is larger than a perfect forecaster shows by chance.
 
-    ``p = P(ECPE of a perfect forecaster on n rows >= ECPE)``, from 8000 simulated ones, and a
-    Kolmogorov-Smirnov test that the PIT values are uniform.
+    ``p = P(ECPE of a perfect forecaster on n rows >= ECPE)``
 
-    The rows must be independent given the forecasts; overlapping forecasts of a time series are
-    not, and then the p-values are too small.
+    From 8000 simulated ones, and a Kolmogorov-Smirnov test that the PIT values are uniform; the
+    rows must be independent given the forecasts.
 
     Parameters
     ----------
@@ -84,6 +83,10 @@ def calibration_test(
     y : array of shape (n,) or (n, 1)
     confidence : float
         Of the decision ``reject`` and of the coverage bands.
+
+    Notes
+    -----
+    Overlapping forecasts of a time series are not independent: their p-values are too small.
 
     Examples
     --------

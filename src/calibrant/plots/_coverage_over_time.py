@@ -13,7 +13,7 @@ from calibrant.errors import DataError, ParameterError
 from calibrant.metrics import pit
 from calibrant.metrics._inputs import Array, check_level, column
 from calibrant.metrics.floor import binomial_band
-from calibrant.plots._style import BAND, GREY, axes_or_new, legend_above, line_look, tidy
+from calibrant.plots._style import BAND, GREY, axes_or_new, axis_name, legend_above, line_look, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -123,7 +123,7 @@ def _curve(forecast: Any, y: ArrayLike | None, x: Any, level: float) -> _Curve:
         x = x.get_level_values(-1)
     if hasattr(x, "to_timestamp"):  # periods
         x = x.to_timestamp()
-    return _Curve(inside, column(x, "x", len(inside)), str(getattr(x, "name", None) or "time"))
+    return _Curve(inside, column(x, "x", len(inside)), axis_name(x, "time"))
 
 
 def _moving_share(inside: NDArray[np.bool_], rows: int) -> Array:

@@ -29,7 +29,9 @@ class ForecastDisplay(ABC):
     Parameters
     ----------
     dist : Distribution of n rows
+        The forecast.
     y : array of shape (n,) or (n, 1)
+        Observed targets.
     name : str, optional
         Of the model, for the legend.
 
@@ -38,6 +40,7 @@ class ForecastDisplay(ABC):
     ax_ : matplotlib Axes
         Where it was drawn last.
     figure_ : matplotlib Figure
+        What `ax_` belongs to.
     """
 
     ax_: Axes
@@ -63,15 +66,23 @@ class ForecastDisplay(ABC):
 
         Parameters
         ----------
-        estimator : fitted model with ``predict_dist``
+        estimator : fitted model
+            Of this library or any other, with ``predict_dist``.
         X : array or frame of shape (n, d)
+            Rows to predict.
         y : array of shape (n,) or (n, 1)
+            Their observed targets.
         name : str, optional
             For the legend; the name of the class if None.
         ax : matplotlib Axes, optional
             Where to draw; a new figure if None.
         **options
             Keyword arguments of the function that draws.
+
+        Returns
+        -------
+        display
+            With the drawn parts as attributes.
         """
         if not hasattr(estimator, "predict_dist"):
             raise ParameterError(
@@ -92,11 +103,43 @@ class ForecastDisplay(ABC):
         ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Draw a forecast that is already there."""
+        """Draw a forecast that is already there.
+
+        Parameters
+        ----------
+        dist : Distribution of n rows
+            The forecast.
+        y : array of shape (n,) or (n, 1)
+            Observed targets.
+        name : str, optional
+            Of the model, for the legend.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure if None.
+        **options
+            Keyword arguments of the function that draws.
+
+        Returns
+        -------
+        display
+            With the drawn parts as attributes.
+        """
         return cls(dist, y, name=name).plot(ax=ax, **options)
 
     def plot(self, *, ax: Axes | None = None, **options: Any) -> Self:
-        """Draw, into the given axes or a new figure."""
+        """Draw once more.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure if None.
+        **options
+            Keyword arguments of the function that draws.
+
+        Returns
+        -------
+        display
+            Itself, with the drawn parts as attributes.
+        """
         self.ax_ = self._draw(ax, options)
         figure = self.ax_.get_figure(root=True)
         assert figure is not None
@@ -115,7 +158,10 @@ class ReliabilityDisplay(ForecastDisplay):
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
+    ax_ : matplotlib Axes
+        Where it was drawn last.
+    figure_ : matplotlib Figure
+        What `ax_` belongs to.
     line_ : matplotlib Line2D
         Empirical against nominal coverage.
 
@@ -141,8 +187,12 @@ class PITDisplay(ForecastDisplay):
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
+    ax_ : matplotlib Axes
+        Where it was drawn last.
+    figure_ : matplotlib Figure
+        What `ax_` belongs to.
     bars_ : matplotlib BarContainer
+        Relative frequencies of the PIT values, a bar a bin.
     band_ : matplotlib Patch or None
         Where most perfect forecasts have their bars.
 
@@ -174,7 +224,10 @@ class IntervalDisplay(ForecastDisplay):
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
+    ax_ : matplotlib Axes
+        Where it was drawn last.
+    figure_ : matplotlib Figure
+        What `ax_` belongs to.
     line_ : matplotlib Line2D
         The medians.
     bands_ : list of matplotlib Collection
@@ -204,8 +257,12 @@ class SharpnessDisplay(ForecastDisplay):
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
+    ax_ : matplotlib Axes
+        Where it was drawn last.
+    figure_ : matplotlib Figure
+        What `ax_` belongs to.
     box_ : matplotlib Patch
+        Where the middle half of the widths lies.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError
 from calibrant.metrics._inputs import Array, check_dist, check_levels, check_target, column
-from calibrant.plots._style import BLUE, INK, axes_or_new, legend_above, tidy, tint
+from calibrant.plots._style import BLUE, INK, axes_or_new, axis_name, legend_above, tidy, tint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +82,10 @@ def fan_chart(
     if target is not None:
         label = "what came" if len(seen) else "observed"
         ax.plot(ahead, target, ".-", color=INK, linewidth=0.9, markersize=4, label=label)
-    ax.set(xlabel=_axis_name(x), ylabel="target (in its own units)")
+    counted = "step (1 is the first one forecast)"
+    ax.set(
+        xlabel=counted if x is None else axis_name(x, "time"), ylabel="target (in its own units)"
+    )
     legend_above(ax, ncols=4)
     ax.margins(x=0.01)
     tidy(ax)
@@ -107,9 +110,3 @@ def _finite_column(past: ArrayLike) -> Array:
     if not np.all(np.isfinite(seen)):
         raise DataError("past must be finite. Drop or impute the gaps.")
     return seen
-
-
-def _axis_name(x: Any) -> str:
-    if x is None:
-        return "step (1 is the first one forecast)"
-    return str(getattr(x, "name", None) or "x")

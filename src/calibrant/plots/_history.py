@@ -6,36 +6,41 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.errors import DataError
 from calibrant.metrics._inputs import Array
-from calibrant.plots._style import BLUE, GREY, VERMILLION, axes_or_new, legend_above, tidy
+from calibrant.plots._style import BLUE, GREEN, GREY, VERMILLION, axes_or_new, legend_above, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _KEYS = ("stage", "epoch", "train_loss", "validation_score", "best")
+_COLOURS = (BLUE, GREEN)  # of the scores; the star has its own
 
 
 def training_history(history: Sequence[Mapping[str, Any]], *, ax: Axes | None = None) -> Axes:
     """Draw validation score and training loss over the epochs, stage after stage.
 
-    The validation score is drawn in its own units. The stages minimise different losses, so the
-    training loss is drawn as a share of its range within the stage, on an axis at the right. A
-    star marks the epoch each stage went back to.
+    Stages judged by different scores, such as NLL and CRPS, have an axis each, the first at the
+    left: from one to the other there is nothing to compare. The training loss, another one in
+    each stage, is drawn as a share of its range within the stage. A star marks the epoch that
+    each stage went back to.
 
     Parameters
     ----------
     history : sequence of mappings, one an epoch
-        With the keys stage (int), epoch (int), train_loss, validation_score (lower is better;
-        None or nan where not computed) and best (bool; of several in a stage the last counts).
+        Such as ``history_`` of a fitted model. With the keys stage (int), epoch (int),
+        train_loss, validation_score (lower is better; None or nan where not computed) and best
+        (bool: the epoch was kept; epoch 0 is the start of the stage, to which it was rolled
+        back). The key score_name (str) is optional: without it every stage has its own axis.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if None.
 
     Returns
     -------
     matplotlib Axes
-        The one with the validation score.
+        The one with the score of the first stage.
 
     Examples
     --------
@@ -44,7 +49,7 @@ def training_history(history: Sequence[Mapping[str, Any]], *, ax: Axes | None = 
     ...     {"stage": 1, "epoch": e, "train_loss": 1 / e, "validation_score": s, "best": e == 2}
     ...     for e, s in [(1, 0.9), (2, 0.7), (3, 0.8)]
     ... ]
-    >>> ax = training_history(epochs)
+    >>> ax = training_history([{**epoch, "score_name": "CRPS"} for epoch in epochs])
     """
     _check(history)
     stage = np.array([entry["stage"] for entry in history])
@@ -54,20 +59,25 @@ def training_history(history: Sequence[Mapping[str, Any]], *, ax: Axes | None = 
     step = np.arange(len(history)) + int(history[0]["epoch"])
 
     ax = axes_or_new(ax, (6.4, 3.6))
-    right = ax.twinx()
+    behind = _axes_of_losses(ax)
+    scores: dict[str, Axes] = {}
     for number in dict.fromkeys(stage.tolist()):
         rows = np.flatnonzero(stage == number)
         first = rows[0] == 0  # one legend entry for all stages
-        right.plot(
+        behind.plot(
             step[rows],
             _share_of_range(loss[rows]),
             color=GREY,
             linewidth=1,
             linestyle="--",
-            label="training loss" if first else None,
+            label="training loss (share of its range)" if first else None,
         )
-        label = "validation score" if first else None
-        ax.plot(step[rows], score[rows], color=BLUE, linewidth=1.8, label=label)
+        name = _score_of(history[rows[0]])
+        label = None if name in scores else name
+        if name not in scores:
+            scores[name] = _axes_of_score(ax, name, len(scores))
+        own, colour = scores[name], scores[name].yaxis.label.get_color()
+        own.plot(step[rows], score[rows], color=colour, linewidth=1.8, label=label)
         if not first:
             ax.axvline(step[rows[0]] - 0.5, color=GREY, linewidth=0.8, linestyle=":")
         ax.annotate(
@@ -76,30 +86,64 @@ def training_history(history: Sequence[Mapping[str, Any]], *, ax: Axes | None = 
             xycoords=("data", "axes fraction"),
             va="top",
             color=GREY,
-            fontsize="small",
+            fontsize="x-small",  # ten epochs of stage 1 are narrow
         )
-        _mark_best(ax, history, rows, step, score)
-    ax.set(xlabel="epoch, counted through all stages", ylabel="validation score (lower is better)")
+        _mark_best(own, history, rows, step, score)
+    ax.set_xlabel("epoch, counted through all stages")
     ax.set_xlim(step[0] - 0.5, step[-1] + 0.5)
-    right.set_ylabel("training loss (share of its range)", color=GREY)
-    right.set_ylim(-0.05, 1.15)
-    ax.set_zorder(right.get_zorder() + 1)  # the score in front of the loss
-    ax.patch.set_visible(False)
-    lines = [*ax.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
-    legend_above(ax, handles=lines, ncols=2)
-    tidy(ax)
-    right.spines["top"].set_visible(False)
+    parts = [*scores.values(), behind]
+    handles = [handle for part in parts for handle in part.get_legend_handles_labels()[0]]
+    handles.sort(key=lambda handle: str(handle.get_label()).startswith("stage"))
+    legend_above(ax, handles=handles, ncols=2)
     return ax
 
 
+def _axes_of_losses(ax: Axes) -> Axes:
+    """Axes behind the others; shares have no unit that a scale could show."""
+    behind = ax.twinx()
+    behind.set_ylim(-0.05, 1.15)
+    behind.set_axis_off()
+    behind.set_zorder(ax.get_zorder() - 1)
+    ax.patch.set_visible(False)
+    return behind
+
+
+def _axes_of_score(ax: Axes, name: str, count: int) -> Axes:
+    """Axes of the score with this name: those given for the first, twins for the others."""
+    own = ax if count == 0 else ax.twinx()
+    tidy(own)
+    colour = _COLOURS[count % len(_COLOURS)]
+    own.set_ylabel(f"{name}, held out (lower is better)", color=colour)
+    if count:
+        own.spines["left"].set_visible(False)
+        own.spines["right"].set_visible(True)
+        own.spines["right"].set_position(("axes", 1.0 + 0.18 * (count - 1)))
+    return own
+
+
+def _score_of(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("score_name") or f"score of stage {entry['stage']}")
+
+
 def _mark_best(
-    ax: Axes, history: Sequence[Mapping[str, Any]], rows: Any, step: Any, score: Array
+    ax: Axes,
+    history: Sequence[Mapping[str, Any]],
+    rows: NDArray[np.intp],
+    step: NDArray[np.intp],
+    score: Array,
 ) -> None:
-    flagged = [row for row in rows if history[row]["best"]]
-    if flagged:
-        row = flagged[-1]
-        label = f"kept: stage {history[row]['stage']}, epoch {history[row]['epoch']}"
-        ax.plot(step[row], score[row], "*", color=VERMILLION, markersize=12, label=label)
+    kept = [row for row in rows if history[row]["best"]]
+    if not kept:
+        return
+    epochs = [int(history[row]["epoch"]) for row in kept]
+    if epochs == [0]:
+        label = f"stage {history[kept[0]]['stage']}: rolled back to its start"
+    elif len(epochs) == 1:
+        label = f"stage {history[kept[0]]['stage']}: kept epoch {epochs[0]}"
+    else:  # a network each
+        back = ", some rolled back to its start" if epochs[0] == 0 else ""
+        label = f"stage {history[kept[0]]['stage']}: kept epochs {epochs[0]} to {epochs[-1]}{back}"
+    ax.plot(step[kept], score[kept], "*", color=VERMILLION, markersize=12, label=label)
 
 
 def _share_of_range(values: Array) -> Array:

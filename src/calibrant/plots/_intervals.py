@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
 from calibrant.metrics._inputs import Array, check_dist, check_levels, check_target, column
-from calibrant.plots._style import BLUE, VERMILLION, axes_or_new, legend_above, tidy, tint
+from calibrant.plots._style import (
+    BLUE,
+    VERMILLION,
+    axes_or_new,
+    axis_name,
+    legend_above,
+    tidy,
+    tint,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,7 +142,7 @@ def _positions(
             "numpy.asarray(x, dtype='datetime64[s]')."
         )
     order = np.argsort(values, kind="stable")[kept]
-    return order, values[order], str(getattr(x, "name", None) or "x")
+    return order, values[order], axis_name(x, "time" if values.dtype.kind == "M" else "x")
 
 
 def _draw_targets(ax: Axes, at: NDArray[Any], y: Array, widest: Array, share: float) -> None:

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.typing import LineStyleType
 
 # Okabe and Ito (2008): told apart with every kind of colour vision; yellow, faint on white, last.
 BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
 PALETTE = (BLUE, VERMILLION, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
-LINE_STYLES = ("-", "--", "-.", ":")
+# As many as are told apart in print; their number has no divisor in common with that of colours.
+LINE_STYLES: tuple[LineStyleType, ...] = (
+    "-", "--", "-.", ":", (0, (8, 2)), (0, (5, 1.5, 1, 1.5, 1, 1.5)),
+)  # fmt: skip
 GREY = "#7F7F7F"
 INK = "#222222"
 BAND = "#D9D9D9"
@@ -52,7 +56,14 @@ def tint(colour: str, strength: float) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def line_look(index: int) -> tuple[str, str]:
-    """Colour and line style of the curve with this number: no two alike among the first 28."""
-    cycle, position = divmod(index, len(PALETTE))
-    return PALETTE[position], LINE_STYLES[cycle % len(LINE_STYLES)]
+def axis_name(x: Any, unnamed: str) -> str:
+    """Name of a series or an index that is drawn over, or what to call it where it has none."""
+    return str(getattr(x, "name", None) or unnamed)
+
+
+def line_look(index: int) -> tuple[str, LineStyleType]:
+    """Colour and line style of the curve with this number: no two alike among the first 42.
+
+    Both change from curve to curve: without colour the first six are told apart by their styles.
+    """
+    return PALETTE[index % len(PALETTE)], LINE_STYLES[index % len(LINE_STYLES)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import torch
 from torch import Tensor
@@ -18,13 +18,14 @@ class Record(TypedDict):
     """One epoch of one stage; loss and score are means over the members.
 
     Epoch 0 is the network before the first step; an epoch marked `best` is one whose weights a
-    member kept.
+    member kept. `score_name` says what the validation score is; the stages have different ones.
     """
 
     stage: int
     epoch: int
     train_loss: float | None
     validation_score: float
+    score_name: NotRequired[str]  # unknown to models saved by the first version
     best: bool
 
 
@@ -88,5 +89,6 @@ class Diary:
             "epoch": epoch,
             "train_loss": float(self._losses[epoch][members].mean()) if epoch else None,
             "validation_score": float(self._scores[epoch][members].mean()),
+            "score_name": self._stage.score_name,
             "best": False,
         }
