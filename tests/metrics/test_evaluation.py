@@ -20,6 +20,7 @@ from calibrant.distributions import (
     concatenate,
 )
 from calibrant.metrics import evaluate
+from calibrant.metrics.significance import p_text
 
 METRICS = [
     "ecpe",
@@ -124,6 +125,19 @@ def test_verdicts() -> None:
     bent = verdict_of(Recalibrated(Normal(loc, scale), pointed), y)
     assert bent.startswith("Misshapen: ")
     assert " but " in bent
+
+
+def test_the_verdict_names_the_test_whose_p_value_it_quotes() -> None:
+    rng = np.random.default_rng(31)
+    y = rng.normal(size=400)
+    told = set()
+    for loc, scale in ((0.3, 1.0), (0.0, 0.8)):
+        scores = evaluate(Normal(np.full(400, loc), np.full(400, scale)), y)
+        p_values = {"ECPE": scores.test.p_value, "PIT": scores.test.pit_p_value}
+        name = min(p_values, key=p_values.__getitem__)
+        assert scores.verdict.endswith(f", {name} test {p_text(p_values[name])}).")
+        told.add(name)
+    assert told == {"ECPE", "PIT"}
 
 
 def test_verdict_looks_behind_the_average() -> None:

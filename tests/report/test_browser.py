@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from calibrant.metrics import LEVELS, coverage, mean_width, pit
@@ -16,6 +20,8 @@ from calibrant.report import write_report
 from calibrant.report._plotly import plotly_script
 
 from .conftest import IMAGE, SCRIPT, N, Rows
+
+A4_WIDTH = 703  # within margins of 12 mm, in CSS pixels
 
 
 def opened(browser: Any, path: Path) -> Any:
@@ -74,6 +80,15 @@ def page(tmp_path_factory: pytest.TempPathFactory, rows: Rows) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
     models = {"truth": rows.truth, f"narrow {IMAGE}": rows.narrow}
     write_report(path, models, rows.X, rows.y, title=SCRIPT, target=f"price {IMAGE}")
+    return path
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory: pytest.TempPathFactory, rows: Rows) -> Path:
+    """A report of one model, with a column of dates."""
+    path = tmp_path_factory.mktemp("report") / "single.html"
+    X = rows.X.assign(day=pd.date_range("2024-01-01", periods=N))
+    write_report(path, rows.truth, X, rows.y)
     return path
 
 
@@ -177,6 +192,30 @@ def test_reliability_pit_and_widths_have_the_right_points(shown, rows) -> None:
     )
 
 
+def test_the_legend_is_in_the_order_of_the_models(shown) -> None:
+    traces(shown, "reliability")
+    legend = shown.execute_script(
+        "return [...document.querySelectorAll('#reliability .legendtext')]"
+        ".map((t) => t.textContent)"
+    )
+    assert legend == ["chance (95%)", "perfect", "truth", f"narrow {IMAGE}"]
+
+
+def test_every_slice_has_its_label_within_the_chart(browser, single) -> None:
+    opened(browser, single)
+    for k in range(5):
+        (drawn,) = traces(browser, f"slice-{k}")
+        inside = browser.execute_script(
+            f"const chart = document.getElementById('slice-{k}');"
+            "const edge = chart.getBoundingClientRect();"
+            "return [...chart.querySelectorAll('.xtick text')]"
+            ".filter((t) => getComputedStyle(t).display !== 'none')"
+            ".map((t) => t.getBoundingClientRect())"
+            ".map((b) => b.left >= edge.left && b.right <= edge.right && b.bottom <= edge.bottom)"
+        )
+        assert inside == [True] * len(drawn["x"])
+
+
 def test_names_and_categories_are_text_and_never_run(shown) -> None:
     assert shown.find_element("tag name", "h1").text == SCRIPT
     assert shown.title == SCRIPT
@@ -213,6 +252,13 @@ def test_light_dark_and_print(fresh) -> None:
     light = colours()
     fresh.find_element("id", "theme").send_keys("\ue007")  # the enter key
     dark = colours()
+    traces(fresh, "pit-0")
+    paper, band = fresh.execute_script(
+        "return [getComputedStyle(document.documentElement).getPropertyValue('--paper'),"
+        "document.getElementById('pit-0').layout.shapes[0].fillcolor]"
+    )
+    paper, band = bytes.fromhex(paper[1:]), bytes.fromhex(band[1:])
+    assert min(band[3] / 255 * abs(band[i] - paper[i]) for i in range(3)) > 30  # it can be seen
     assert light[0] == "rgb(255, 255, 255)"
     assert len({*light, *dark}) == 4
     fresh.execute_script("dispatchEvent(new Event('beforeprint'))")
@@ -224,6 +270,56 @@ def test_light_dark_and_print(fresh) -> None:
     assert set(widths) == {330}
     fresh.execute_script("dispatchEvent(new Event('afterprint'))")
     assert colours() == dark
+
+
+@contextmanager
+def emulated(browser: Any, width: int, media: str = "screen") -> Iterator[None]:
+    """A window, or a sheet, of another width."""
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media})
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": media == "screen"},
+    )
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_paper_loses_nothing(fresh) -> None:
+    with emulated(fresh, A4_WIDTH, "print"):
+        fresh.execute_script("dispatchEvent(new Event('beforeprint'))")
+        lost = fresh.execute_script(
+            "return [...document.querySelectorAll('main *')].filter((e) => !e.closest('.chart')"
+            " && (e.getBoundingClientRect().right > innerWidth || e.scrollWidth > e.clientWidth + 1"
+            " && getComputedStyle(e).overflowX !== 'visible')).map((e) => e.outerHTML.slice(0, 80))"
+        )
+        assert lost == []
+        charts = fresh.execute_script(
+            "return [...document.querySelectorAll('.chart')].map((c) => c.offsetWidth)"
+        )
+        assert set(charts) == {330}
+        assert (
+            fresh.execute_script(
+                "return getComputedStyle(document.querySelector('.key')).printColorAdjust"
+            )
+            == "exact"
+        )
+    fresh.execute_script("dispatchEvent(new Event('afterprint'))")
+
+
+def test_a_single_model_has_the_whole_width_of_paper(browser, single) -> None:
+    opened(browser, single)
+    printed = browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
+    assert base64.b64decode(printed).count(b"/Type /Page\n") <= 5
+    with emulated(browser, A4_WIDTH, "print"):
+        browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+        for chart, width in (("intervals-0", 680), ("pit-0", 680), ("reliability", 330)):
+            assert (
+                browser.execute_script(f"return document.getElementById('{chart}').layout.width")
+                == width
+            )
 
 
 def test_every_chart_says_what_it_shows_and_has_a_table(shown) -> None:
@@ -242,15 +338,16 @@ def test_every_chart_says_what_it_shows_and_has_a_table(shown) -> None:
 
 
 def test_a_narrow_window_does_not_scroll_sideways(browser, page) -> None:
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True},
-    )
-    try:
+    with emulated(browser, 400):
         opened(browser, page)
         assert browser.execute_script("return document.documentElement.scrollWidth") == 400
-    finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        # Nor do cells beyond its edge make the rows tall.
+        heights = browser.execute_script(
+            "return [...document.querySelectorAll('[aria-labelledby=level-title] .numbers thead,"
+            " #scores-title + .scroll tbody tr')].map((r) => r.offsetHeight)"
+        )
+        assert max(heights) < 100  # the level table has a long target
+        assert max(heights[1:]) < 60
 
 
 def test_the_slider_does_not_wait_for_plotly(browser, page, rows, tmp_path) -> None:

@@ -11,10 +11,13 @@ from scipy.stats import binomtest
 
 from calibrant.distributions import Normal
 from calibrant.report import report as report_module
+from calibrant.report._calibration_charts import reliability_chart, slice_chart
+from calibrant.report._chart import colour, dash
 from calibrant.report._facts import surprises
 from calibrant.report._forecasts import judge
+from calibrant.report._page import _slice_charts
 from calibrant.report._plotly import plotly_script
-from calibrant.report._slices import cut, worst
+from calibrant.report._slices import Slicing, cut, worst
 from calibrant.report._words import Units
 
 N = 400
@@ -24,6 +27,7 @@ FORECASTS = [
     judge(name, Normal(np.full(N, bias), np.full(N, spread)), Y, 0.9, {})
     for name, bias, spread in (("a", 0.0, 1.0), ("b", 0.0, 1.02), ("c", 1.0, 1.0))
 ]
+WAVY = judge("wavy", Normal(np.sin(np.arange(N)), np.ones(N)), Y, 0.9, {})
 
 
 def test_examples() -> None:
@@ -49,6 +53,70 @@ def test_p_values_of_slices_are_binomial() -> None:
     assert most.searched == sum(len(each.found) for each in slicings)
     smallest = min(each.p_values.min() for each in slicings)
     assert most.p_value == pytest.approx(min(1.0, most.searched * smallest))
+
+
+def sliced(values: object, groups: dict | None = None) -> Slicing:
+    """The rows of a perfect forecast, cut by one column."""
+    return cut(FORECASTS[0], {"x": np.asarray(values)}, groups or {}, 0.9)[0]
+
+
+def test_slices_are_named_as_their_values_are() -> None:
+    years = 2000 + np.arange(N) % 3
+    assert (
+        sliced(years).found.names == sliced(years.astype(float)).found.names == (2000, 2001, 2002)
+    )
+    assert sliced(years / 2).found.names == (1000.0, 1000.5, 1001.0)
+    days = np.datetime64("2024-01-01T00:00", "ns") + np.arange(N) * np.timedelta64(1, "D")
+    assert sliced(days).found.names[0] == "2024-01-01 to 2024-02-09"
+    minutes = np.datetime64("2024-01-01T00:00", "ns") + np.arange(N) * np.timedelta64(1, "m")
+    assert sliced(minutes).found.names[1] == "2024-01-01 00:40 to 2024-01-01 01:19"
+    assert sliced(days - days[0]).found.names[1] == "40 to 79"  # durations in days
+
+
+def test_long_labels_stay_apart() -> None:
+    names = [f"category of the number {word} of the many" for word in ("one", "two", "three")]
+    ticks = slice_chart(0, "x", [(0, "a", sliced(np.resize(names, N)))]).layout["xaxis"]["ticktext"]
+    assert len(set(ticks)) == 3
+    assert max(map(len, ticks)) <= 28
+
+
+def test_a_line_joins_only_what_has_an_order() -> None:
+    numbers, letters = np.arange(N, dtype=float), np.resize(["a", "b"], N)
+    gaps = np.where(np.arange(N) % 9 == 0, np.nan, numbers)
+    for values, mode in ((numbers, "lines+markers"), (letters, "markers"), (gaps, "markers")):
+        (trace,) = slice_chart(0, "x", [(0, "a", sliced(values))]).data
+        assert trace["mode"] == mode
+    by_group = {
+        each.source: each for each in cut(FORECASTS[0], {}, {"shop": np.arange(N) % 3}, 0.9)
+    }
+    assert not by_group["shop"].ordered
+    # A column of the user's with the name of a source of ours.
+    both = {e.source: e.ordered for e in cut(WAVY, {"predicted mean": letters}, {}, 0.9)}
+    assert both == {"column predicted mean": False, "predicted mean": True}
+
+
+def test_models_with_deciles_of_their_own_share_an_axis_and_a_legend() -> None:
+    steps = judge("steps", Normal(np.arange(N) % 3, np.ones(N)), Y, 0.9, {})
+    models = [FORECASTS[0], steps, WAVY]  # the first is constant: it has no deciles at all
+    cuts = [cut(each, {"x": np.arange(N)}, {}, 0.9) for each in models]
+    by_title = {chart.title: chart for chart in _slice_charts(models, cuts)}
+    mean, column = by_title["predicted mean"], by_title["x"]
+    assert [trace["name"] for trace in mean.data] == ["steps", "wavy"]
+    low, high = mean.layout["xaxis"]["range"]
+    assert all(low < x < high for trace in mean.data for x in trace["x"])
+    assert mean.layout["xaxis"]["ticktext"] == [f"decile {k}" for k in range(1, 11)]
+    assert column.layout["xaxis"]["ticktext"][0] == "0 to 39"
+    assert mean.rows[3][1] == "-1 to -0.9538"  # the ranges are in the table
+    for chart in (mean, column):
+        assert chart.layout["showlegend"]
+        assert len({trace["marker"]["symbol"] for trace in chart.data}) == len(chart.data)
+    assert not slice_chart(0, "x", [(0, "a", cuts[0][0])]).layout["showlegend"]
+
+
+def test_curves_differ_without_colour() -> None:
+    traces = {trace.get("name"): trace for trace in reliability_chart(FORECASTS, 90).data}
+    assert len({traces[each.name]["line"]["dash"] for each in FORECASTS}) == 3
+    assert len({(colour(i), dash(i)) for i in range(28)}) == 28
 
 
 def test_a_calibrated_forecast_seldom_has_a_significant_slice() -> None:

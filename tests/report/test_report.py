@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 from calibrant import HeteroscedasticRegressor, IsotonicRecalibrator
 from calibrant.distributions import Normal
@@ -55,6 +56,25 @@ def test_the_verdict_comes_first_with_the_chance_of_a_perfect_forecaster(page, r
         assert evaluate(dist, rows.y).verdict in text
 
 
+def test_a_level_outside_its_band_is_neither_good_nor_bad_where_all_levels_agree() -> None:
+    def states(level: float) -> list[str]:
+        page = build_report(dist, None, y, coverage=level).html
+        return re.findall(r'<article class="(\w+)"', page)
+
+    dist = Normal(np.zeros(300), np.ones(300))
+    u = (np.arange(300) + 0.5) / 300  # nothing but the tails is wrong: 14 rows more beyond 90%
+    u[15:22], u[278:285] = 0.04, 0.96
+    y = norm.ppf(u)
+    said = text_of(build_report(dist, None, y).html)
+    assert "covered 85.3% of 300 rows; a perfect forecaster lands between 86.3% and" in said
+    assert "Calibrated: ECPE" in said
+    assert "At 90% alone coverage is outside that range; over all levels that is what" in said
+    assert states(0.9) == ["mixed"]
+    assert states(0.5) == ["good"]
+    y = y + 0.5
+    assert states(0.9) == ["bad"]
+
+
 def test_every_level_is_exact(page, rows) -> None:
     levels = data_of(page)["levels"]
     assert [each["level"] for each in levels] == [f"{k}%" for k in range(1, 100)]
@@ -71,6 +91,11 @@ def test_the_worst_slice_is_named_and_adjusted(page, rows) -> None:
     assert re.search(found, text)
     assert re.search(r"more than chance explains \(p < 0.0001, adjusted for \d+ slices\)", text)
     assert "That is within what chance gives when so many slices are looked at" in text
+
+
+def test_p_values_stay_on_one_line(page) -> None:
+    sentence = page[page.index("more than chance explains") :][:60]
+    assert "(p\N{NO-BREAK SPACE}&lt;\N{NO-BREAK SPACE}0.0001" in sentence
 
 
 def test_facts_and_surprises(page, rows) -> None:
@@ -124,7 +149,7 @@ def test_columns_of_every_kind(rows) -> None:
     )
     groups = pd.Series(np.arange(N) % 5, name="shop")
     text = text_of(build_report(rows.truth, frame, rows.y, groups=groups).html)
-    for word in ("missing", "2024-01-01T00:00 to 2024-02-19", "True", "shop"):
+    for word in ("missing", "2024-01-01 to 2024-02-19", "True", "shop"):
         assert word in text
     assert "slice of key" not in text
     assert "slice of none" not in text

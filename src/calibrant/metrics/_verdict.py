@@ -40,9 +40,10 @@ def verdict(
             return f"Calibrated: {chance}."
         within = f"ECPE {worst.mean_ecpe:.4f}, floor {worst.mean_floor:.4f}"
         return f"Calibrated on average: {chance}, but not within deciles of the {of} ({within})."
+    p_value, judge = min((test.p_value, "ECPE"), (test.pit_p_value, "PIT"))
     evidence = (
         f"ECPE {test.ecpe:.4f}, floor {floor.ecpe:.4f} at n = {test.n:,}, "
-        f"{p_text(min(test.p_value, test.pit_p_value))}"
+        f"{judge} test {p_text(p_value)}"
     )
     if _is_biased(u):
         below = float(np.mean(u < 0.5))

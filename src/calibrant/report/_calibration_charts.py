@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +19,14 @@ from calibrant.report._chart import (
     line,
     percents,
     points,
+    symbol,
 )
 from calibrant.report._forecasts import Judged
 from calibrant.report._slices import Slicing
 from calibrant.report._words import level_text, percent
 
 _PIT_BINS = 20
+_LONGEST = 24  # characters of a label: two dates
 
 
 def reliability_chart(forecasts: list[Judged], start: int) -> Chart:
@@ -66,7 +69,7 @@ def reliability_chart(forecasts: list[Judged], start: int) -> Chart:
         layout={
             "xaxis": {"title": {"text": "nominal level (%)"}, "range": [0, 100], "dtick": 20},
             "yaxis": {"title": {"text": "covered (%)"}, "range": [0, 100], "dtick": 20},
-            "height": 420,
+            "height": 400 + 20 * len(forecasts),  # a line of the legend each
         },
         head=["level", "chance from", "to", *(each.name for each in forecasts)],
         rows=[
@@ -117,8 +120,10 @@ def pit_chart(forecast: Judged, index: int) -> Chart:
 
 def slice_chart(index: int, source: str, cuts: list[tuple[int, str, Slicing]]) -> Chart:
     """Coverage of the slices of one source, a line a model: (number, name, slicing)."""
-    _, _, lead = cuts[0]
-    found = lead.found
+    found = max((s.found for _, _, s in cuts), key=len)
+    # Deciles of its own prediction differ from model to model: only their numbers are shared.
+    shared = all(s.found.names == found.names for _, _, s in cuts)
+    ticks = _short(found.names) if shared else [f"decile {p + 1}" for p in range(len(found))]
     low, high = binomial_band(found.n, found.level, 1.0 - 0.05 / len(found))
     places = list(range(len(found)))
     bars = [box(p - 0.4, p + 0.4, 100 * low[p], 100 * high[p], "@band") for p in places]
@@ -133,19 +138,20 @@ def slice_chart(index: int, source: str, cuts: list[tuple[int, str, Slicing]]) -
         id=f"slice-{index}",
         title=source,
         description=f"Share of targets inside {level_text(found.level)} intervals in each slice "
-        f"of {source}; grey bars hold a calibrated forecast (95% for the chart as a whole).",
+        f"of {source}{'' if shared else ', for each model its own'}; grey bars hold a calibrated "
+        "forecast (95% for the chart as a whole).",
         data=[
             points(
                 list(range(len(s.found))),
                 percents(s.found.coverage),
                 colour(i),
                 label(name),
-                "circle",
+                symbol(i),
                 8,
             )
             | {
-                "mode": "lines+markers" if len(s.found) > 1 else "markers",
-                "line": {"color": colour(i), "width": 1},
+                "mode": "lines+markers" if s.ordered else "markers",
+                "line": {"color": colour(i), "width": 1, "dash": dash(i)},
                 "text": [
                     label(f"{part}: {percent(share, n)} of {n:,} rows")
                     for part, n, share, _ in _table(s)
@@ -156,17 +162,18 @@ def slice_chart(index: int, source: str, cuts: list[tuple[int, str, Slicing]]) -
         ],
         layout={
             "shapes": [*bars, nominal],
-            "showlegend": False,
+            "showlegend": len(cuts) > 1,
             "xaxis": {
                 "tickvals": places,
-                "ticktext": [label(_short(str(name))) for name in found.names],
-                "tickangle": -40,
-                "automargin": True,
+                "ticktext": [label(tick) for tick in ticks],
+                "autotickangles": [0, -90],  # slanted labels would be cut off at the left
+                "tickfont": {"size": 10},
                 "range": [-0.6, len(found) - 0.4],
                 "showgrid": False,
+                "zeroline": False,
             },
             "yaxis": {"title": {"text": "covered (%)"}, "zeroline": False},
-            "height": 280,
+            "height": 180 + 5 * max(map(len, ticks)) + 20 * len(cuts),  # labels, legend
         },
         head=["model", "slice", "rows", "covered", "p-value, unadjusted"],
         rows=rows,
@@ -181,5 +188,8 @@ def _table(cut: Slicing) -> list[tuple[str, int, float, float]]:
     return list(zip(names, *columns, strict=True))
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 22 else f"{name[:20]}…"
+def _short(names: tuple[Any, ...]) -> list[str]:
+    """Names short enough for an axis, cut in the middle, numbered where that makes them equal."""
+    texts = [str(name) for name in names]
+    cut = [t if len(t) <= _LONGEST else f"{t[:12]}…{t[-10:]}" for t in texts]
+    return [t if cut.count(t) == 1 else f"{t} ({i + 1})" for i, t in enumerate(cut)]

@@ -14,7 +14,9 @@ from calibrant.metrics._inputs import Array
 
 PALETTE = 7
 BAND_CONFIDENCE = 0.95  # of every grey band, and of "chance gives"
+# Colours are not all that tells models apart: some readers, and some printers, see none.
 _DASHES = ("solid", "dash", "dot", "dashdot")
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,13 @@ def colour(index: int) -> str:
 
 
 def dash(index: int) -> str:
-    """Line style of the model with this number: another one where colours begin again."""
-    return _DASHES[index // PALETTE % len(_DASHES)]
+    """Line style of the model with this number."""
+    return _DASHES[index % len(_DASHES)]
+
+
+def symbol(index: int) -> str:
+    """Marker of the model with this number."""
+    return _SYMBOLS[index % len(_SYMBOLS)]
 
 
 def percents(shares: Array) -> list[float]:
@@ -56,11 +63,9 @@ def line(x: Any, y: Any, name_of_colour: str, **more: Any) -> dict[str, Any]:
     return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": look, **more}
 
 
-def points(
-    x: Any, y: Any, name_of_colour: str, name: str, symbol: str, size: int
-) -> dict[str, Any]:
+def points(x: Any, y: Any, name_of_colour: str, name: str, mark: str, size: int) -> dict[str, Any]:
     """Trace of markers."""
-    marker = {"color": name_of_colour, "symbol": symbol, "size": size}
+    marker = {"color": name_of_colour, "symbol": mark, "size": size}
     return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, "name": name}
 
 

@@ -80,13 +80,11 @@ def render(
             start=start,
             level=level_text(level),
             models=[
-                {
+                _verdict(each, level, n)
+                | {
                     "name": each.name,
-                    "sentence": _covered(each.scores.coverage, level, n),
-                    "verdict": unbroken(each.scores.verdict),
-                    "calibrated": not each.scores.test.reject,
                     "settings": each.settings,
-                    "worst": worst(cuts[i]).sentence,
+                    "worst": unbroken(worst(cuts[i]).sentence),
                     "surprises": surprises(each, X, y, level),
                 }
                 for i, each in enumerate(forecasts)
@@ -110,13 +108,24 @@ def _name(groups: Any) -> str:
     return str(getattr(groups, "name", None) or "group")
 
 
-def _covered(share: float, level: float, n: int) -> str:
+def _verdict(forecast: Judged, level: float, n: int) -> dict[str, str]:
+    """What the intervals covered, what the tests say, and whether that is good, bad or mixed."""
+    scores = forecast.scores
     low, high = (float(v) for v in binomial_band(n, level, BAND_CONFIDENCE))
-    return (
-        f"{level_text(level)} intervals covered {percent(share, n)} of {n:,} "
+    covered = (
+        f"{level_text(level)} intervals covered {percent(scores.coverage, n)} of {n:,} "
         f"row{'s' if n > 1 else ''}; a perfect forecaster lands between {percent(low, n)} and "
         f"{percent(high, n)}"
     )
+    verdict, state = scores.verdict, "bad" if scores.test.reject else "good"
+    if state == "good" and not low <= scores.coverage <= high:
+        # One level in twenty is out by chance, and says less than all levels together.
+        state = "mixed"
+        verdict += (
+            f" At {level_text(level)} alone coverage is outside that range; over all levels "
+            "that is what chance gives."
+        )
+    return {"sentence": covered, "verdict": unbroken(verdict), "state": state}
 
 
 def _level_texts(forecasts: list[Judged], units: Units) -> list[dict[str, Any]]:
@@ -172,9 +181,14 @@ def _slice_charts(forecasts: list[Judged], cuts: list[list[Slicing]]) -> list[Ch
     for i, (forecast, ways) in enumerate(zip(forecasts, cuts, strict=True)):
         for way in ways:
             by_source.setdefault(way.source, []).append((i, forecast.name, way))
+    # A constant prediction has no deciles to set beside those of others.
+    cuttable = {
+        source: [found for found in ways if len(found[2].found) > 1] or ways
+        for source, ways in by_source.items()
+    }
     # Times the number of slices: a column with many is not more suspicious for that.
     ordered = sorted(
-        by_source.items(),
+        cuttable.items(),
         key=lambda item: min(len(s.p_values) * float(s.p_values.min()) for _, _, s in item[1]),
     )
     return [

@@ -27,6 +27,7 @@ class Slicing:
     source: str
     found: GroupCalibration
     p_values: Array
+    ordered: bool  # one slice follows another, so that a line may join them
 
 
 @dataclass(frozen=True)
@@ -79,17 +80,22 @@ def cut(
         Numbers of columns are cut into deciles, groups are taken as they are.
     """
     u = forecast.pit
-    ways: dict[str, GroupCalibration | None] = {
-        f"column {name}" if name.startswith("predicted ") else name: _by_column(u, values, level)
+    columns = {
+        f"column {name}" if name.startswith("predicted ") else name: values
         for name, values in columns.items()
         if name not in groups
     }
+    ways = {name: _by_column(u, values, level) for name, values in columns.items()}
     ways |= {name: group_calibration(u, labels, level) for name, labels in groups.items()}
     ways["predicted spread"] = bin_calibration(u, forecast.dist.stddev, _DECILES, level)
     found = {name: cuts for name, cuts in ways.items() if cuts is not None and len(cuts) > 1}
     # Always there, so that there is something to show.
     found["predicted mean"] = bin_calibration(u, forecast.dist.mean, _DECILES, level)
-    return [Slicing(name, each, _p_values(each)) for name, each in found.items()]
+    apart = {*groups, *(name for name, values in columns.items() if not _is_ordered(values))}
+    return [
+        Slicing(name, each, _p_values(each), name not in apart and len(each) > 1)
+        for name, each in found.items()
+    ]
 
 
 def worst(slicings: list[Slicing]) -> Worst:
@@ -117,7 +123,9 @@ def _p_values(found: GroupCalibration) -> Array:
 
 
 def _by_column(u: Array, values: NDArray[Any], level: float) -> GroupCalibration | None:
-    if values.dtype.kind in "mM":
+    if values.dtype.kind == "m":
+        values = values / np.timedelta64(1, "D")
+    if values.dtype.kind == "M":
         return group_calibration(u, _periods(values), level)
     if values.dtype.kind not in "iuf":
         labels = np.array([str(value) for value in values], dtype=object)
@@ -126,7 +134,8 @@ def _by_column(u: Array, values: NDArray[Any], level: float) -> GroupCalibration
     numbers = values.astype(np.float64)
     known = np.isfinite(numbers)
     if known.all() and len(np.unique(numbers)) <= _DECILES:
-        return group_calibration(u, numbers, level)
+        whole = np.all((numbers == np.rint(numbers)) & (np.abs(numbers) < 2**53))
+        return group_calibration(u, numbers.astype(np.int64) if whole else numbers, level)
     if not known.any():
         return None
     bins = bin_calibration(u[known], numbers[known], _DECILES, level)
@@ -135,12 +144,22 @@ def _by_column(u: Array, values: NDArray[Any], level: float) -> GroupCalibration
     return _joined(bins, group_calibration(u[~known], np.full((~known).sum(), "missing"), level))
 
 
+def _is_ordered(values: NDArray[Any]) -> bool:
+    """Whether all values have a place on a line: labels and missing numbers have none."""
+    return values.dtype.kind in "iumM" or (
+        values.dtype.kind == "f" and bool(np.isfinite(values).all())
+    )
+
+
 def _periods(dates: NDArray[Any]) -> NDArray[Any]:
     """Name the tenth of the rows, in order of time, that each date falls into."""
-    order = np.argsort(dates, kind="stable")
+    parts = np.array_split(np.argsort(dates, kind="stable"), min(_DECILES, len(dates)))
+    ends = [[str(dates[row]) for row in (part[0], part[-1])] for part in parts]
+    # The day alone where that tells the parts apart, else the minute.
+    digits = 10 if len({(first[:10], last[:10]) for first, last in ends}) == len(parts) else 16
     labels = np.empty(len(dates), dtype=object)
-    for part in np.array_split(order, min(_DECILES, len(dates))):
-        labels[part] = f"{str(dates[part[0]])[:16]} to {str(dates[part[-1]])[:16]}"
+    for part, period in zip(parts, ends, strict=True):
+        labels[part] = " to ".join(end[:digits].replace("T", " ") for end in period)
     return labels
 
 

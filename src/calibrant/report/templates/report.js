@@ -4,7 +4,8 @@
   const root = document.documentElement;
   const slider = document.getElementById("level");
   const toggle = document.getElementById("theme");
-  const PRINT_WIDTH = 330;
+  // Of paper, in CSS pixels: the columns of report.css, and a height that leaves few pages half empty.
+  const PRINT = { half: 330, whole: 680, height: 340 };
   let printing = false;
   const config = { displayModeBar: false, responsive: true };
 
@@ -23,13 +24,18 @@
     return value;
   }
 
+  function paper(id, layout) {
+    const alone = document.getElementById(id).closest("figure").matches(":only-child");
+    return { width: alone ? PRINT.whole : PRINT.half, height: Math.min(layout.height, PRINT.height), autosize: false };
+  }
+
   function dressed(layout, style) {
     const colour = (name) => style.getPropertyValue("--" + name).trim();
     const common = { gridcolor: colour("grid"), linecolor: colour("rule"), zerolinecolor: colour("grid"), automargin: true };
     const axis = (given) => ({ ...common, ...given, title: { ...given.title, font: { size: 12 }, standoff: 6 } });
     return {
       ...layout,
-      ...(printing ? { width: PRINT_WIDTH, autosize: false } : { autosize: true }),
+      autosize: true,
       xaxis: axis(layout.xaxis),
       yaxis: axis(layout.yaxis),
       paper_bgcolor: "rgba(0,0,0,0)",
@@ -37,14 +43,16 @@
       font: { color: colour("ink"), size: 12, family: "system-ui, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif" },
       hoverlabel: { bgcolor: colour("card"), font: { color: colour("ink") } },
       margin: { l: 58, r: 12, t: 8, b: 46 },
-      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
+      legend: { orientation: "h", traceorder: "normal", y: 1.02, yanchor: "bottom", x: 0 },
     };
   }
 
   function draw(id) {
     const chart = page.charts[id];
     const style = getComputedStyle(root);
-    return Plotly.react(id, paint(chart.data, "", style), dressed(paint(chart.layout, "", style), style), config);
+    const layout = dressed(paint(chart.layout, "", style), style);
+    if (printing) Object.assign(layout, paper(id, layout));
+    return Plotly.react(id, paint(chart.data, "", style), layout, config);
   }
 
   // Charts are drawn when they come near the window: the page opens at once, however many there are.
