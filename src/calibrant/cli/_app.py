@@ -6,16 +6,14 @@ Commands import what they need when they run, so that ``--help`` answers at once
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from calibrant.cli._hints import with_hint
-from calibrant.cli._interrupts import forget_kept, what_was_kept
-from calibrant.cli._output import report_error
+from calibrant.cli._interrupts import forget_kept
+from calibrant.cli._output import report_error, telling_of_interrupts
 from calibrant.cli.backtest import backtest
 from calibrant.cli.bench import bench
 from calibrant.cli.compare import compare
@@ -34,13 +32,13 @@ class _Commands(TyperGroup):
     """Turns errors of our family and of the file system into one sentence and an exit code."""
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
-        with _telling_of_interrupts():  # typer imports much when it begins to parse
+        with telling_of_interrupts():  # typer imports much when it begins to parse
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: Any) -> Any:
         forget_kept()
         try:
-            with _telling_of_interrupts():
+            with telling_of_interrupts():
                 return super().invoke(ctx)
         except typer.BadParameter as error:  # typer's business, in better words
             error.message = with_hint(error.message)
@@ -53,15 +51,6 @@ class _Commands(TyperGroup):
                 raise
             report_error(f"{error.filename or 'The file system'}: {error.strerror or error}.")
             raise typer.Exit(2) from error
-
-
-@contextmanager
-def _telling_of_interrupts() -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        report_error(what_was_kept(), title="Interrupted")
-        raise typer.Exit(130) from error
 
 
 app = typer.Typer(

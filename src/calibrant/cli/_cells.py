@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
-from calibrant.cli._output import Voice, console, report_error
+from calibrant.cli._output import Voice, console, telling_of_interrupts
 
 if TYPE_CHECKING:
     from calibrant.experiments import Outcome
@@ -53,35 +51,21 @@ def resumable(out: Path, total: int, count_missing: Callable[[], int]) -> Iterat
         How many of them have no result in the store.
     """
     is_new = not out.exists()
-    try:
+
+    def kept() -> str:
+        finished = total - count_missing()
+        if finished:
+            return (
+                f"{finished} of {total} cells are kept in {out}; the same command continues there."
+            )
+        if is_new:
+            from calibrant.experiments import Store
+
+            Store(out).remove_if_empty()
+        return f"none of {total} cells was finished; the same command starts again."
+
+    with telling_of_interrupts(kept):
         yield
-    except KeyboardInterrupt as error:
-        kept = total - count_missing()
-        if is_new and not kept:
-            _remove_idle(out / ".locks")
-        words = (
-            f"{kept} of {total} cells are kept in {out}; the same command continues there."
-            if kept
-            else f"none of {total} cells was finished; the same command starts again."
-        )
-        report_error(words, title="Interrupted")
-        raise typer.Exit(130) from error
-
-
-def _remove_idle(locks: Path) -> None:
-    """Remove the locks that no run holds, and what is empty without them.
-
-    Each is removed by its holder: a run that opened the file before and gets the lock after sees
-    that the file has no name any more. At worst two runs compute one cell, and write the same.
-    """
-    from filelock import FileLock, Timeout
-
-    for path in locks.glob("*"):
-        with suppress(Timeout, OSError), FileLock(path, timeout=0):
-            path.unlink()
-    for folder in (locks, locks.parent):
-        with suppress(OSError):  # it holds something, or was never made
-            folder.rmdir()
 
 
 def names(text: str | None) -> list[str]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from calibrant.cli._interrupts import what_was_kept
 from calibrant.errors import CalibrantWarning
 
 if TYPE_CHECKING:
@@ -24,6 +26,16 @@ console = Console(stderr=True, highlight=False)
 def report_error(sentence: str, *, title: str = "Error") -> None:
     """Print one sentence about what went wrong."""
     _say(Text.assemble((f"{title}: ", "bold red"), " ".join(sentence.split())))
+
+
+@contextmanager
+def telling_of_interrupts(kept: Callable[[], str] = what_was_kept) -> Iterator[None]:
+    """Turn an interrupt into a sentence about what is kept, and the exit code of shells for it."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        report_error(kept(), title="Interrupted")
+        raise typer.Exit(130) from error
 
 
 class Voice:

@@ -134,8 +134,8 @@ class Store:
         """
         from filelock import FileLock, Timeout
 
-        # Locks stay behind: removing one that somebody is about to take may make two of it.
-        lock = self.folder / ".locks" / str(cell).replace("/", "--")
+        # Locks stay behind: removing one that somebody is about to take would make two of it.
+        lock = self._locks / str(cell).replace("/", "--")
         self.path(cell)  # complains about names that are not plain
         lock.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -143,3 +143,25 @@ class Store:
                 yield True
         except Timeout:
             yield False
+
+    def remove_if_empty(self) -> None:
+        """Remove the folder if it holds nothing but locks that no process has.
+
+        Each is removed by its holder: a process that opened the file before and gets the lock
+        after sees that the file has no name any more. At worst two compute one cell, and write
+        the same.
+        """
+        from filelock import FileLock, Timeout
+
+        if self.cells():
+            return
+        for path in self._locks.glob("*"):
+            with contextlib.suppress(Timeout, OSError), FileLock(path, timeout=0):
+                path.unlink()
+        for folder in (self._locks, self.folder):
+            with contextlib.suppress(OSError):  # it holds something, or was never made
+                folder.rmdir()
+
+    @property
+    def _locks(self) -> Path:
+        return self.folder / ".locks"

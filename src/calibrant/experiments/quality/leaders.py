@@ -42,11 +42,11 @@ def leaders(runs: Runs) -> Table:
             if score is None:
                 cells.append("")
                 continue
-            mean, *error = str(score).partition(" ")
+            mean, blank, error = str(score).partition(" ")
             mean = f"**{mean}**" if score.mean == least else mean
             limits = runs.in_limits(name, key, "ecpe").mean
             title = "" if key in _OURS else f" {key}"
-            cells.append(f"{mean}{''.join(error)} ({limits:.1f}){title}")
+            cells.append(f"{mean}{blank}{error} ({limits:.1f}){title}")
         lines.append([name, *cells])
     headings = ("data set", *_OURS.values(), *_OTHERS)
     return Table(headings, lines, left=len(headings))

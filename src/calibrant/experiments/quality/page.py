@@ -86,4 +86,5 @@ def _in_short(judged: Sequence[Bar]) -> Table:
     lines = [
         [bar.title, check.text, check.tally, check.answer] for bar in judged for check in bar.checks
     ]
-    return Table(("bar", "condition", "holds on", "answer"), lines, left=4)
+    headings = ("bar", "condition", "holds on", "answer")
+    return Table(headings, lines, left=len(headings))
