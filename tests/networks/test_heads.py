@@ -31,6 +31,21 @@ def test_the_weights_of_a_mixture_are_those_of_its_logits() -> None:
     assert ours.sample((5,)).shape == (5, 2, 4)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_scale_is_a_log_variance_between_two_softplus(dtype) -> None:
+    given = torch.linspace(-40.0, 30.0, 201, dtype=dtype, requires_grad=True)
+    bounded_scale(given).sum().backward()
+    exact = given.detach().double().requires_grad_()
+    below = 33.0 - torch.nn.functional.softplus(10.0 - exact, threshold=100.0)
+    expected = torch.exp(0.5 * (torch.nn.functional.softplus(below, threshold=100.0) - 23.0))
+    expected.sum().backward()
+    tolerance = 1e-5 if dtype == torch.float32 else 1e-10
+    torch.testing.assert_close(
+        bounded_scale(given).detach().double(), expected.detach(), rtol=tolerance, atol=0
+    )
+    torch.testing.assert_close(given.grad.double(), exact.grad, rtol=tolerance, atol=1e-20)
+
+
 @pytest.mark.parametrize("shape", [(1,), (300,), (2, 7, 3)])
 @pytest.mark.parametrize("part", [slice(None), slice(1, None, 2)])
 def test_the_scale_in_triton_is_that_in_float64(shape, part) -> None:

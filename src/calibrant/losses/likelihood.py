@@ -39,25 +39,24 @@ def negative_log_likelihood(dist: TorchDistribution, y: Tensor, *, beta: float =
 class _NormalLikelihood(Function):
     """Value and gradient in one go: small batches cost by the operation, not by the number.
 
-    With ``z = (y - mu) / sigma`` the value is ``log sigma + z^2 / 2 + log(2 pi) / 2``, its slopes
-    are ``-z / sigma`` and ``(1 - z^2) / sigma``.
+    With ``z = (mu - y) / sigma`` the value is ``log sigma + z^2 / 2 + log(2 pi) / 2``, its slopes
+    are ``z / sigma`` and ``(1 - z^2) / sigma``.
     """
 
     @staticmethod
     def forward(ctx: Any, loc: Tensor, scale: Tensor, y: Tensor, beta: float) -> Tensor:
-        precision = scale.reciprocal()
-        z = (y - loc) * precision
-        squared = z * z
-        value = torch.add(scale.log() + 0.5 * math.log(math.tau), squared, alpha=0.5)
-        to_loc, to_scale = z * precision, (1.0 - squared) * precision
+        slope = scale.reciprocal()
+        z = (loc - y) * slope
+        value = torch.addcmul(scale.log(), z, z, value=0.5) + 0.5 * math.log(math.tau)
         if beta:
             weight = scale ** (2.0 * beta)
-            value, to_loc, to_scale = (part * weight for part in (value, to_loc, to_scale))
-        ctx.save_for_backward(to_loc, to_scale)
+            value, slope = value * weight, slope * weight
+        to_loc = z * slope
+        ctx.save_for_backward(to_loc, torch.addcmul(slope, z, to_loc, value=-1.0))
         return value
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, None, None]:
         to_loc, to_scale = ctx.saved_tensors
-        return -slope * to_loc, slope * to_scale, None, None
+        return slope * to_loc, slope * to_scale, None, None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.distributions import Categorical, MixtureSameFamily
@@ -152,7 +153,11 @@ def bounded_scale(log_variance: Tensor) -> Tensor:
 
 
 class _BoundedScale(Function):
-    """Value and slope in one go: a step of training has few rows and pays by the operation."""
+    """Value and slope in one go: a step of training has few rows and pays by the operation.
+
+    ``sqrt(e^lowest + e^highest / (1 + e^(highest - s)))`` is the exponential of half of ``s``
+    held from both sides by a softplus.
+    """
 
     @staticmethod
     def forward(ctx: Any, log_variance: Tensor) -> Tensor:
@@ -162,10 +167,10 @@ class _BoundedScale(Function):
             scale, slope = bound_scale(log_variance, _LOWEST, _HIGHEST)
             ctx.save_for_backward(slope)
             return scale
-        below = _HIGHEST - log_variance
-        above = (_HIGHEST - _LOWEST) - nn.functional.softplus(below)
-        scale = torch.exp(0.5 * (_LOWEST + nn.functional.softplus(above)))
-        ctx.save_for_backward(0.5 * scale * torch.sigmoid(below) * torch.sigmoid(above))
+        above = log_variance - _HIGHEST
+        free = math.exp(_HIGHEST) * torch.sigmoid(above)  # the variance without its lower bound
+        scale = torch.sqrt(free + math.exp(_LOWEST))
+        ctx.save_for_backward(0.5 * free * torch.sigmoid(-above) / scale)
         return scale
 
     @staticmethod

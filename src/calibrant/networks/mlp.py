@@ -26,7 +26,7 @@ class MLP(nn.Sequential):
     ) -> None:
         layers: list[nn.Module] = []
         for before, after in pairwise([n_features, *hidden]):
-            layers += [nn.Linear(before, after), nn.ReLU()]
+            layers += [nn.Linear(before, after), nn.ReLU(inplace=True)]
             if dropout > 0:
                 layers.append(nn.Dropout(dropout))
         super().__init__(*layers)

@@ -13,10 +13,10 @@ from functools import partial
 
 import torch
 from torch import Tensor
-from torch.nn.utils import clip_grads_with_norm_, get_total_norm
-from torch.optim import Adam, Optimizer
+from torch.nn.utils import clip_grads_with_norm_
 
 from calibrant.networks import MemberNetworks
+from calibrant.training.adam import Adam
 from calibrant.training.averaging import WeightAverage
 from calibrant.training.best import BestWeights
 from calibrant.training.devices import threads_for
@@ -58,15 +58,9 @@ def run_stage(
     """
     device = train.y.device
     on_gpu = device.type == "cuda"
-    parameters: list[Tensor] = (
-        list(network.parameters()) if stage.updates == "all" else network.head_parameters()
-    )
-    # On a GPU the rate is a number that recorded steps read.
-    rate = torch.tensor(stage.lr, device=device) if on_gpu else stage.lr
-    optimiser = Adam(
-        parameters, lr=rate, weight_decay=stage.weight_decay, fused=_can_fuse(device),
-        capturable=on_gpu,
-    )  # fmt: skip
+    weights = list(network.parameters())
+    parameters = weights if stage.updates == "all" else network.head_parameters()
+    optimiser = Adam(parameters, stage.lr, stage.weight_decay)
     orders = generators[:: network.size // models] if stage.together else generators
     look = stage.pit and partial(look_at, stage.pit, stage.crps, network, validation)
     steps = math.ceil(train.n_rows / stage.batch_size)
@@ -77,7 +71,7 @@ def run_stage(
         best = BestWeights(network, first, stage.patience, latest=not stage.keep_best)
 
         def step(index: Tensor) -> Tensor:
-            return train_step(stage, network, train.take(index), optimiser)
+            return train_step(stage, network, weights, train.take(index), optimiser)
 
         def judge() -> Tensor:
             score = validation_score(stage.score, network, validation)
@@ -90,7 +84,7 @@ def run_stage(
         ahead = _LOOK_EVERY if on_gpu else 1
         for epoch in range(1, stage.epochs + 1):
             if stage.decay:
-                set_rate(optimiser, stage.rate(epoch))
+                optimiser.set_rate(stage.rate(epoch))
             order = batches(train.n_rows, stage.batch_size, orders)
             loss = run_epoch(steps_on, network, order, average)
             with average.in_place() if average else nullcontext():
@@ -120,33 +114,31 @@ def run_epoch(
     return torch.stack(losses).mean(dim=0)
 
 
-def train_step(stage: Stage, network: MemberNetworks, batch: Rows, optimiser: Optimizer) -> Tensor:
-    """One batch for every member: losses, gradients, step."""
-    network.zero_grad(set_to_none=True)  # of weights that stay as they are, too
+def train_step(
+    stage: Stage,
+    network: MemberNetworks,
+    weights: Sequence[Tensor],
+    batch: Rows,
+    optimiser: Adam,
+) -> Tensor:
+    """One batch for every member: losses, gradients, step; `weights` are all of the network's."""
+    for weight in weights:  # of those that stay as they are, too
+        weight.grad = None
     losses = stage.loss(network, batch)
     losses.sum().backward()
-    clip_gradients(network)
+    clip_gradients(weights, network.size)
     optimiser.step()
     return losses.detach()
 
 
-def set_rate(optimiser: Optimizer, rate: float) -> None:
-    """Change the learning rate, in place where it lives on a device."""
-    for group in optimiser.param_groups:
-        if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(rate)
-        else:
-            group["lr"] = rate
-
-
-def clip_gradients(network: MemberNetworks) -> None:
+def clip_gradients(weights: Sequence[Tensor], members: int) -> None:
     """Limit the norm of every member's gradient, each by itself."""
-    gradients = [p.grad for p in network.parameters() if p.grad is not None]
-    if network.size == 1:
-        norm = get_total_norm(gradients)
+    gradients = [weight.grad for weight in weights if weight.grad is not None]
+    if members == 1:
+        norm = torch.stack(torch._foreach_norm(gradients)).norm()
         # Nearly all are small enough, which is cheap to see unless the host must wait for it.
         if norm.is_cuda or not norm <= _CLIP:
-            clip_grads_with_norm_(network.parameters(), _CLIP, norm)
+            clip_grads_with_norm_(weights, _CLIP, norm)
         return
     norms = torch.stack([torch.linalg.vector_norm(g.flatten(1), dim=1) for g in gradients])
     factor = (_CLIP / (norms.norm(dim=0) + 1e-6)).clamp(max=1.0)  # (M,)
@@ -183,7 +175,3 @@ def look_at(
         torch.cat([pit(network, part).double().cpu() for part in rows.parts()], dim=-1),
         float(validation_score(crps, network, rows).mean()) if crps else None,
     )
-
-
-def _can_fuse(device: torch.device) -> bool:
-    return device.type in ("cpu", "cuda")
