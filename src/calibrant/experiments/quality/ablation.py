@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from statistics import median
 
 from calibrant.experiments.methods import ABLATION
 from calibrant.experiments.quality.runs import Runs
@@ -16,11 +16,15 @@ _KEYS = [key for key in ABLATION if key != _WHOLE]
 def ablation(runs: Runs) -> Bar:
     """CRPS and RMSE as shares of those of "best", ECPE in limits; differences are paired."""
     sets = [name for name in TASKS if any(key in runs.methods(name) for key in _KEYS)]
-    headings = (*sets, "mean")
+    tried = {t for name in sets for key in _KEYS for t in runs.values(name, key, "scores", "crps")}
+    runs = runs.within(tried)
+    headings = (*sets, "median")
     return Bar(
         f"Ablation of best, {runs.protocol}",
-        'Change of CRPS and RMSE against "best" on the same splits, in percent ± standard error '
-        "(positive: the change makes it worse), and ECPE in limits.",
+        f'Change of CRPS and RMSE against "best" on the same {len(tried)} splits, in percent ± '
+        "standard error (positive: the change makes it worse), and ECPE in limits. Where an "
+        "ingredient is not in use anyway (the embedding on series, for one) the figures are those "
+        "of another run of the same model: so much is chance.",
         [
             Table(["CRPS", *headings], _shares(runs, sets, "crps")),
             Table(["RMSE", *headings], _shares(runs, sets, "rmse")),
@@ -44,7 +48,7 @@ def _shares(runs: Runs, sets: list[str], metric: str) -> list[list[str]]:
             shares.append(share.mean)
             error = "" if share.error is None else f" ± {share.error:.1%}"
             cells.append(f"{share.mean:+.1%}{error}")
-        lines.append([key, *cells, f"{np.mean(shares):+.1%}" if shares else ""])
+        lines.append([key, *cells, f"{median(shares):+.1%}" if shares else ""])
     return lines
 
 
@@ -57,5 +61,5 @@ def _limits(runs: Runs, sets: list[str]) -> list[list[str]]:
             if key in runs.methods(name)
         }
         cells = [f"{known[name]:.2f}" if name in known else "" for name in sets]
-        lines.append([key, *cells, f"{np.mean([*known.values()]):.2f}" if known else ""])
+        lines.append([key, *cells, f"{median(known.values()):.2f}" if known else ""])
     return lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -45,17 +45,24 @@ class Runs:
     records : iterable of dict
         As a `Store` or an archive holds them.
     protocol : str
-    trials : range
+    trials : container of int
         Those that count.
     """
 
-    def __init__(self, records: Iterable[Record], protocol: str, trials: range = REPORTED) -> None:
+    def __init__(
+        self, records: Iterable[Record], protocol: str, trials: Container[int] = REPORTED
+    ) -> None:
         self.protocol = protocol
         self._found: dict[tuple[str, str], dict[int, Record]] = defaultdict(dict)
         for record in records:
             cell = record["cell"]
             if cell["protocol"] == protocol and cell["trial"] in trials:
                 self._found[cell["dataset"], cell["method"]][cell["trial"]] = record
+
+    def within(self, trials: Container[int]) -> Runs:
+        """The results of these trials alone."""
+        records = (each for found in self._found.values() for each in found.values())
+        return Runs(records, self.protocol, trials)
 
     def of_nine(self, count: int) -> int:
         """As large a part of the protocol's data sets as `count` is of nine; time has series only.
