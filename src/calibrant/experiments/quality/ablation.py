@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 from calibrant.experiments.methods import ABLATION
@@ -22,13 +24,21 @@ def ablation(runs: Runs) -> Bar:
     return Bar(
         f"Ablation of best, {runs.protocol}",
         f'Change of CRPS and RMSE against "best" on the same {len(tried)} splits, in percent ± '
-        "standard error (positive: the change makes it worse), and ECPE in limits. Where an "
-        "ingredient is not in use anyway (the embedding on series, for one) the figures are those "
+        "standard error (positive: the change makes it worse); ECPE in limits; mean ECPE within "
+        "deciles of the predicted mean and of the predicted spread in floors. Where an ingredient "
+        "is not in use anyway (the embedding on series, for one) the figures are those "
         "of another run of the same model: so much is chance.",
         [
             Table(["CRPS", *headings], _shares(runs, sets, "crps")),
             Table(["RMSE", *headings], _shares(runs, sets, "rmse")),
-            Table(["ECPE, x limit", *headings], _limits(runs, sets)),
+            Table(["ECPE, x limit", *headings], _multiples(runs, sets, _ecpe_in_limits)),
+            *(
+                Table(
+                    [f"deciles of the {kind}, x floor", *headings],
+                    _multiples(runs, sets, partial(_deciles_in_floors, kind=kind)),
+                )
+                for kind in ("mean", "spread")
+            ),
         ],
         [],
         [f"`{key}`: {ABLATION[key].title}." for key in _KEYS],
@@ -52,14 +62,21 @@ def _shares(runs: Runs, sets: list[str], metric: str) -> list[list[str]]:
     return lines
 
 
-def _limits(runs: Runs, sets: list[str]) -> list[list[str]]:
+def _multiples(
+    runs: Runs, sets: list[str], multiple: Callable[[Runs, str, str], float]
+) -> list[list[str]]:
     lines = []
     for key in (_WHOLE, *_KEYS):
-        known = {
-            name: runs.in_limits(name, key, "ecpe").mean
-            for name in sets
-            if key in runs.methods(name)
-        }
+        known = {name: multiple(runs, name, key) for name in sets if key in runs.methods(name)}
         cells = [f"{known[name]:.2f}" if name in known else "" for name in sets]
         lines.append([key, *cells, f"{median(known.values()):.2f}" if known else ""])
     return lines
+
+
+def _ecpe_in_limits(runs: Runs, name: str, key: str) -> float:
+    return runs.in_limits(name, key, "ecpe").mean
+
+
+def _deciles_in_floors(runs: Runs, name: str, key: str, kind: str) -> float:
+    ecpe, floor = (runs.figure(name, key, "deciles", kind, part) for part in ("ecpe", "floor"))
+    return ecpe.mean / floor.mean
