@@ -119,12 +119,32 @@ def test_one_far_row_needs_no_vast_grid(monkeypatch) -> None:
     cells = []
     one_batch = _gridded._one_batch
     monkeypatch.setattr(
-        _gridded, "_one_batch", lambda d, h, p: cells.append(p / h**0.5) or one_batch(d, h, p)
+        _gridded,
+        "_one_batch",
+        lambda d, h, p: cells.append(p / min(h) ** 0.5) or one_batch(d, h, p),
     )
     mu, sigma, y, x = rows()
     mu[3], y[7] = 1e9, -3e12
     assert_twins("linear", mu, sigma, y, x, rtol=1e-9)
     assert max(cells) < 2000
+
+
+@pytest.mark.parametrize(
+    "bandwidths", [(1e-4, 4e-4, 1.6e-3, 0.1), (1e-8, 1e-3, 64.0), (1e-5, 1e-5)]
+)
+@pytest.mark.parametrize("narrowest", [1e-6, 1e-2])
+def test_kernels_that_share_a_grid(bandwidths, narrowest: float) -> None:
+    """Of any width, with predictions from points to wide ones."""
+    mu, _, y, _ = rows(200)
+    sigma = torch.logspace(np.log10(narrowest), 0, 200, dtype=torch.float64)
+    found = []
+    for method in ("linear", "pairwise"):
+        loss = DistributionMatchingLoss("marginal", bandwidths, method=method)
+        given = [each.clone().requires_grad_() for each in (mu, sigma)]
+        value = loss(Normal(*given, validate_args=False), y)
+        found.append([value.detach(), *torch.autograd.grad(value, given)])
+    for ours, theirs in zip(*found, strict=True):
+        assert (ours - theirs).norm() <= 1e-8 * theirs.norm()
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 1e200])

@@ -129,7 +129,9 @@ def moments_of_few_rows(monkeypatch):
     monkeypatch.setattr(_linear, "_MANY", 1)
     monkeypatch.setattr(_moments, "_ELEMENTS", 1 << 10)
     # What moments stand for must not be computed otherwise.
-    monkeypatch.setattr(_spectral._Spectral, "apply", lambda *_: pytest.fail("waves were taken"))
+    monkeypatch.setattr(
+        _spectral._Characteristic, "apply", lambda *_: pytest.fail("waves were taken")
+    )
 
 
 @pytest.mark.parametrize("n", SIZES)

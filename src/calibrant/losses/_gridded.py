@@ -5,14 +5,15 @@ A Gaussian kernel is the overlap of two Gaussians of half its width, so with
 
     MMD^2 = sqrt(2 pi h) integral S(x)^2 dx
 
-Points spread over a few cells of a grid whatever n is. Wide predictions would cover many cells
-but have few frequencies: their waves are added to the Fourier transform of the grid.
+One grid does for several kernels: in the Fourier transform of the narrowest one's signal the
+others differ by a factor. Points spread over a few cells whatever n is. Wide predictions would
+cover many cells but have few frequencies: their waves are added to the transform of the grid.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from scipy.fft import next_fast_len
@@ -20,31 +21,38 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from calibrant.losses._difference import Difference
-from calibrant.losses._spectral import TAIL, waves_at
+from calibrant.losses._spectral import TAIL, characteristic
 
 _ELEMENTS = 1 << 20  # of one temporary
 _FAR = 1000.0  # reach of a kernel over which gaps are worth looking for
 _WIDE = 4.0  # predictions of this many bandwidths of variance have no high frequencies
 
 
-def gridded_v(difference: Difference, bandwidth: float, reach: float, variance: float) -> Tensor:
-    """Squared MMD of one Gaussian kernel, V-statistic, (B,), exact to about 1e-12.
+def far(bandwidth: float, variance: float) -> float:
+    """Distance over which two predictions of at most this variance do not see each other."""
+    return TAIL * math.sqrt(bandwidth + 2.0 * variance)
+
+
+def gridded_v(
+    difference: Difference, bandwidths: Sequence[float], reach: float, variance: float
+) -> Tensor:
+    """Squared MMD of Gaussian kernels, added up, V-statistic, (B,), exact to about 1e-12.
 
     Parameters
     ----------
-    bandwidth : float
+    bandwidths : sequence of float
         The h of ``exp(-d^2 / (2 h))``.
     reach, variance : float
         Largest distance between two positions and largest variance.
     """
     difference = Difference(*(part.double() for part in difference))
-    gap = TAIL * math.sqrt(bandwidth + 2.0 * variance)
+    gap = far(max(bandwidths), variance)
     if reach > _FAR * gap:
         difference = _draw_together(difference, gap)
         reach, _ = difference.reach()
     return torch.stack(
         [
-            _one_batch(Difference(*parts), bandwidth, reach + gap)
+            _one_batch(Difference(*parts), bandwidths, reach + gap)
             for parts in zip(*difference, strict=True)
         ]
     )
@@ -70,8 +78,9 @@ def _draw_together(difference: Difference, gap: float) -> Difference:
     return difference._replace(y=y - of_targets, means=means - of_normals.view_as(means))
 
 
-def _one_batch(d: Difference, h: float, period: float) -> Tensor:
+def _one_batch(d: Difference, bandwidths: Sequence[float], period: float) -> Tensor:
     """The formula of the module for one batch; `d` holds (n,) and (n, K)."""
+    h = min(bandwidths)
     # A step at which the squared signal, of variance h / 4, is integrated without error.
     cells = next_fast_len(math.ceil(period * TAIL / (math.pi * math.sqrt(h))), real=True)
     means, variances, masses = (part.flatten() for part in (d.means, d.variances, d.masses))
@@ -80,14 +89,20 @@ def _one_batch(d: Difference, h: float, period: float) -> Tensor:
     signal = _deposit(signal, d.y, torch.zeros_like(d.y), d.share, h, period)
     signal = _deposit(signal, means[~wide], variances[~wide], masses[~wide], h, period)
     spectrum = torch.fft.rfft(signal) * (period / cells)
-    spectrum = _add_waves(spectrum, means[wide], variances[wide], masses[wide], h, period)
+    w = 2.0 * math.pi / period * torch.arange(len(spectrum), device=signal.device).double()
+    spectrum = spectrum + _low_waves(means[wide], variances[wide], masses[wide], w, h)
     power = spectrum.real.square() + spectrum.imag.square()
     # Frequency 0 holds the masses, which add up to nothing; -w mirrors w.
     both = torch.full_like(power, 2.0)
     both[0] = 0.0
     if cells % 2 == 0:
         both[-1] = 1.0
-    return math.sqrt(2.0 * math.pi * h) / period * (both * power).sum()
+    kernels = [
+        math.sqrt(2.0 * math.pi * each) * torch.exp(-0.5 * (each - h) * w.square())
+        for each in bandwidths
+    ]
+    value: Tensor = (torch.stack(kernels).sum(dim=0) * both * power).sum() / period
+    return value
 
 
 def _deposit(
@@ -116,31 +131,21 @@ def _deposit(
     return signal
 
 
-def _add_waves(
-    spectrum: Tensor, positions: Tensor, variances: Tensor, masses: Tensor, h: float, period: float
-) -> Tensor:
-    """Add ``e^{-w^2 h / 4} E e^{-i w Y}`` of wide predictions to the low frequencies."""
-    if not len(positions):
-        return spectrum
-    w = 2.0 * math.pi / period * torch.arange(len(spectrum), device=spectrum.device).double()
-    order = variances.detach().argsort(descending=True)
-
-    def transform(positions: Tensor, variances: Tensor, masses: Tensor) -> Tensor:
-        count = int((w.square() * variances.detach().min() <= TAIL**2).sum())
-        low = w[:count]
-        cosine, sine = waves_at(positions[None], variances[None], low)
+def _low_waves(positions: Tensor, variances: Tensor, masses: Tensor, w: Tensor, h: float) -> Tensor:
+    """``e^{-w^2 h / 4} E e^{-i w Y}`` of wide predictions, which vanishes at high frequencies."""
+    total = torch.zeros(len(w), dtype=torch.complex128, device=w.device)
+    # Rows of like variance go together, so that each needs only its own frequencies.
+    octave = torch.log2(variances.detach()).div(2.0).floor()
+    for each in octave.unique():
+        rows = octave == each
+        low = w[w.square() * 4.0**each <= TAIL**2]
+        cosine, sine = characteristic(
+            positions[rows][None], variances[rows][None], masses[rows][None], low
+        )
         smooth = torch.exp(-0.25 * h * low.square())
-        added = torch.complex(smooth * (cosine[0] @ masses), -smooth * (sine[0] @ masses))
-        return torch.nn.functional.pad(added, (0, len(w) - count))
-
-    # Rows of like variance share a chunk, so that each needs only its own frequencies.
-    narrowest = float(variances.detach().min())
-    most = int((w.square() * narrowest <= TAIL**2).sum())
-    for part in _parts(len(order), most):
-        chosen = order[part]
-        rows = positions[chosen], variances[chosen], masses[chosen]
-        spectrum = spectrum + _recomputed(transform, *rows)
-    return spectrum
+        added = torch.complex(smooth * cosine[0], -smooth * sine[0])
+        total = total + torch.nn.functional.pad(added, (0, len(w) - len(low)))
+    return total
 
 
 def _parts(rows: int, each: int) -> Iterator[slice]:

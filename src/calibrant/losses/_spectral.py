@@ -122,41 +122,41 @@ def as_tensors(chosen: Sequence[Waves], device: torch.device) -> tuple[Tensor, T
 def spectral_v(difference: Difference, chosen: Sequence[Waves]) -> Tensor:
     """Squared MMD, V-statistic, (B,): the sum over the kernels that `chosen` stands for."""
     y, share, means, variances, masses = (part.flatten(1).double() for part in difference)
-    on_nodes = as_tensors(chosen, y.device)
-    value: Tensor = _Spectral.apply(means, variances, masses, y, share, *on_nodes)  # type: ignore[no-untyped-call]
-    return value
+    w, weight = as_tensors(chosen, y.device)
+    cosine, sine = transform(_working(y), None, share, w)
+    more = characteristic(means, variances, masses, w)
+    power = (cosine + more[0]).square() + (sine + more[1]).square()
+    return (weight * power).sum(dim=-1)
 
 
-class _Spectral(torch.autograd.Function):
+def characteristic(
+    means: Tensor, variances: Tensor, masses: Tensor, w: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Cosine and sine parts of the characteristic function of normals (B, N), each (B, Q)."""
+    parts: tuple[Tensor, Tensor] = _Characteristic.apply(means, variances, masses, w)  # type: ignore[no-untyped-call]
+    return parts
+
+
+class _Characteristic(torch.autograd.Function):
     """Two passes in chunks: one adds up the waves, one gathers the gradient of every row."""
 
     @staticmethod
     def forward(
-        ctx: Any,
-        means: Tensor,
-        variances: Tensor,
-        masses: Tensor,
-        y: Tensor,
-        share: Tensor,
-        w: Tensor,
-        weight: Tensor,
-    ) -> Tensor:
-        # One rounding of a wave among very many, added up in float64, is of no account.
-        working = torch.float32 if means.shape[1] >= _MANY else torch.float64
-        y, means, variances = (part.to(working) for part in (y, means, variances))
-        cosine, sine = transform(y, None, share, w)
-        more = transform(means, variances, masses, w)
-        cosine, sine = cosine + more[0], sine + more[1]
-        if any(ctx.needs_input_grad[:3]):
-            gradients = _gather(means, variances, masses, w, weight * cosine, weight * sine)
-            ctx.save_for_backward(*gradients)
-        return (weight * (cosine.square() + sine.square())).sum(dim=-1)
+        ctx: Any, means: Tensor, variances: Tensor, masses: Tensor, w: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        means, variances = _working(means), _working(variances)
+        ctx.save_for_backward(means, variances, masses, w)
+        return transform(means, variances, masses, w)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        gradients = [upstream[0][:, None] * each for each in ctx.saved_tensors]
-        return (*gradients, None, None, None, None)
+        return (*_gather(*ctx.saved_tensors, *upstream), None)
+
+
+def _working(values: Tensor) -> Tensor:
+    """Numbers as waves are computed from them: one rounding among very many is of no account."""
+    return values.float() if values.shape[1] >= _MANY else values
 
 
 def transform(
@@ -189,7 +189,7 @@ def waves_at(positions: Tensor, variances: Tensor | None, w: Tensor) -> tuple[Te
 def _gather(
     means: Tensor, variances: Tensor, masses: Tensor, w: Tensor, cosine: Tensor, sine: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of the value by means, variances and masses."""
+    """Gradients by means, variances and masses; those by the sums are `cosine` and `sine`."""
     curvature = -0.5 * w.square()
     # Rows: what multiplies the waves in the derivative by mass, mean and variance.
     with_cosine = torch.stack([cosine, w * sine, curvature * cosine], dim=1).to(means.dtype)
@@ -200,9 +200,7 @@ def _gather(
         c, s = waves_at(means[:, rows], variances[:, rows], w)
         return torch.baddbmm(with_cosine @ c, with_sine, s)
 
-    sums = (
-        2.0 * torch.cat(by_chunks(part, means, _elements(w) // len(w)), dim=-1).double()
-    )  # (B, 3, N)
+    sums = torch.cat(by_chunks(part, means, _elements(w) // len(w)), dim=-1).double()  # (B, 3, N)
     return masses * sums[:, 1], masses * sums[:, 2], sums[:, 0]
 
 
