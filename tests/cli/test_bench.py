@@ -141,6 +141,13 @@ def test_methods_that_are_not_installed(run, monkeypatch: pytest.MonkeyPatch) ->
     assert "Not installed: ngboost. They are in the extras gp and rivals" in done.stderr
 
 
+def test_a_protocol_without_results_is_no_empty_file(run, results: Path, tmp_path: Path) -> None:
+    done = run("bench", "pack", results, "--protocols", "honst", "--out", tmp_path / "p.parquet")
+    assert done.exit_code == 2
+    assert "No results of the protocol honst; there are some of published." in done.stderr
+    assert not (tmp_path / "p.parquet").exists()
+
+
 def test_results_travel_in_one_file(run, results: Path, tmp_path: Path) -> None:
     file, there = tmp_path / "all.parquet", tmp_path / "there"
     done = run("bench", "pack", results, "--out", file)
@@ -151,8 +158,8 @@ def test_results_travel_in_one_file(run, results: Path, tmp_path: Path) -> None:
     assert "6 of 6 results were new" in run("bench", "unpack", file, "--out", there).stderr
     assert "0 of 6 results were new" in run("bench", "unpack", file, "--out", there).stderr
     assert len(Store(there).cells()) == 7
-    done = run("bench", "pack", there, file, "--out", file, "--protocols", "honest")
-    assert "0 results are in" in done.stderr
+    done = run("bench", "pack", there, file, "--out", file, "--protocols", "published")
+    assert "7 results are in" in done.stderr
 
 
 @needs_data
@@ -205,6 +212,7 @@ def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
         (["show", ".", "--json", "--csv"], "Choose one of --markdown, --csv and --json"),
         (["show", ".", "--json", "--table", "1"], "leave --json or --table out"),
         (["show", ".", "--metrics", "accuracy"], "Unknown metrics: accuracy. Choose from ecpe"),
+        (["paper", "--data", "nowhere"], "There is no folder nowhere, which --data names."),
         (["paper", "--only", "wines"], "Unknown task 'wines'"),
         (["paper", "--methods", "hnn,x"], "Unknown method 'x'"),
         (["paper", "--protocol", "fair"], "protocol must be one of published, shuffled, small"),

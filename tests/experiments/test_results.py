@@ -146,11 +146,20 @@ def test_report() -> None:
     assert "Not run: power_plant (mcd, hnn," in text
     assert "wine (mcd, deep-ens," in text
     assert "0.2005 ± 0.0005" in text
-    assert "Wine MC-Dropout repeats the figures of power plant" in text
+    assert "MC-Dropout repeat those of power" in text
+    assert "Fewer trials" not in text
+    assert "nothing was learned" not in text
     assert "smoke tests" not in text
     assert "| honest | mmd | 2 | 1 |" in text
     assert "| ngboost | **0.0105** ± 0.0005 | **0.0105** ± 0.0005 |" in text  # CRPS
     assert "| ngboost | 3600 | 3600 | 7200 |" in text  # seconds
+
+
+def test_report_names_cells_that_are_not_whole() -> None:
+    short = record("wine", "mcd", 0, value=0.01)
+    text = reproduction([*RECORDS, short])
+    assert "Fewer trials than the others: wine (mcd: 1 of 2)." in text
+    assert "learned but a distribution for all rows: wine (mcd: 1 of 1)." in text
 
 
 def test_long_lists_can_be_pasted_into_a_shell() -> None:

@@ -112,6 +112,51 @@ def test_conditions_far_from_zero(method: str, dtype: torch.dtype) -> None:
     assert float(value) == pytest.approx(float(truth[0]), rel=1e-5)
 
 
+@pytest.mark.parametrize("far", [30.0, 1e3, 1e5])
+def test_a_row_far_away_does_not_make_the_grid_large(far: float, monkeypatch) -> None:
+    from calibrant.losses import _gridded
+
+    cells = []
+    one_batch = _gridded._one_batch
+    monkeypatch.setattr(
+        _gridded,
+        "_one_batch",
+        lambda d, h, p: cells.append(p / min(h) ** 0.5) or one_batch(d, h, p),
+    )
+    mu, sigma, y, x = rows()
+    mu[7] = far
+    assert_twins("linear", mu, 0.1 * sigma, y, x, rtol=1e-8)
+    assert max(cells, default=0.0) < 3000
+
+
+@pytest.mark.parametrize("sigma", [1e3, 1e6])
+def test_predictions_far_wider_than_a_kernel(sigma: float) -> None:
+    mu, _, y, x = rows()
+    spreads = torch.full_like(mu, 1.0)
+    spreads[3] = sigma
+    assert_twins("linear", mu, spreads, y, x, rtol=1e-8, spread=1e-2)
+
+
+@pytest.mark.parametrize("method", ["fused", "linear"])
+def test_the_first_target_may_be_the_far_one(method: str) -> None:
+    """Positions are told from amidst the targets, so that those in float32 keep their digits."""
+    mu, sigma, y, x = rows(200)
+    y[0] = 1e6
+    assert_twins(method, *(each.float() for each in (mu, sigma, y)), x.float(), rtol=1e-4)
+
+
+def test_waves_beside_a_grid_are_exact_for_very_many_rows(monkeypatch) -> None:
+    """Targets lie on the grid in float64: waves in float32 would not cancel with them."""
+    from calibrant.losses import _spectral
+
+    monkeypatch.setattr(_spectral, "_MANY", 10)
+    rng = np.random.default_rng(0)
+    mu = torch.tensor(0.2525 * rng.integers(0, 5, 500) + 0.123)
+    sigma = torch.full_like(mu, 0.0025)
+    y = mu + sigma * torch.tensor(rng.normal(size=500))
+    assert_twins("linear", mu, sigma, y, mu[:, None], rtol=1e-8, spread=1e-2)
+
+
 def test_one_far_row_needs_no_vast_grid(monkeypatch) -> None:
     """Gaps that no kernel value crosses are closed, without a change of the value."""
     from calibrant.losses import _gridded
@@ -148,12 +193,14 @@ def test_kernels_that_share_a_grid(bandwidths, narrowest: float) -> None:
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 1e200])
-def test_a_member_that_explodes_leaves_the_others_alone(bad: float) -> None:
-    mu, sigma, y, x = (torch.stack([each, each]) for each in rows())
-    mu[0, 5] = bad
+@pytest.mark.parametrize("part", [0, 1])
+@pytest.mark.parametrize("spread", [1.0, 1e-3])  # kernels through waves, and through a grid
+def test_a_member_that_explodes_leaves_the_others_alone(bad, part: int, spread: float) -> None:
+    mu, sigma, y, x = data = [torch.stack([each, each]) for each in rows()]
+    data[part][0, 5] = bad
     for method in METHODS:
-        value, by_mean, by_spread = evaluate(method, mu, sigma, y, x)
-        alone = evaluate(method, *(each[1] for each in (mu, sigma, y, x)))
+        value, by_mean, by_spread = evaluate(method, mu, sigma, y, x, spread=spread)
+        alone = evaluate(method, *(each[1] for each in data), spread=spread)
         torch.testing.assert_close((value[1], by_mean[1], by_spread[1]), alone, rtol=1e-8, atol=0)
 
 

@@ -27,3 +27,9 @@ def test_same_weights_as_torchs_own(decay: float) -> None:
     for own, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(own, other, rtol=1e-6, atol=1e-7)
     torch.testing.assert_close(ours[2], start[2])
+
+
+def test_without_gradients_nothing_moves() -> None:
+    weight = torch.ones(3, requires_grad=True)
+    Adam([weight], rate=1.0, decay=0.0).step()
+    assert (weight == 1.0).all()

@@ -69,5 +69,6 @@ def resumable(out: Path, total: int, count_missing: Callable[[], int]) -> Iterat
 
 
 def names(text: str | None) -> list[str]:
-    """Names between commas."""
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
+    """Names between commas, each once."""
+    found = (name.strip() for name in (text or "").split(","))
+    return list(dict.fromkeys(name for name in found if name))

@@ -11,7 +11,12 @@ from calibrant.cli._cells import names, resumable, watched
 from calibrant.cli._output import Voice, write_json
 from calibrant.cli.bench_files import pack, unpack
 from calibrant.cli.bench_results import figures, report, show
-from calibrant.errors import CalibrantError, MissingDependencyError, ParameterError
+from calibrant.errors import (
+    CalibrantError,
+    MissingDependencyError,
+    MissingFileError,
+    ParameterError,
+)
 
 _EXTRAS = "They are in the extras gp and rivals: pip install 'calibrant[gp,rivals]'."
 
@@ -29,7 +34,10 @@ def paper(
     methods: Annotated[
         str | None, typer.Option(help="Methods, separated by commas.", metavar="KEYS")
     ] = None,
-    trials: Annotated[int, typer.Option(help="Trials of each cell.", min=1, metavar="N")] = 5,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="Trials of each cell.", min=1, metavar="N", show_default="5, quick 1"),
+    ] = None,
     first_trial: Annotated[
         int,
         typer.Option(
@@ -117,11 +125,13 @@ def paper(
     cells = plan(
         names(only) or tasks,
         installed(keys),
-        1 if quick else trials,
+        trials or (1 if quick else 5),
         protocol,
         first_trial=first_trial,
         quick=quick,
     )
+    if data is not None and not data.is_dir():
+        raise MissingFileError(f"There is no folder {data}, which --data names.")
     store, experiment = Store(out), PaperExperiment(data)
     todo = missing(cells, store, experiment)
     voice.say(f"{len(cells) - len(todo)} of {len(cells)} cells are in {out}, {len(todo)} to run")

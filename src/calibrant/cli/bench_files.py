@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from calibrant.cli._output import Voice
+from calibrant.errors import ParameterError
 
 
 def pack(
@@ -25,11 +26,14 @@ def pack(
     from calibrant.experiments import joined, pack, read_results
 
     wanted = names(protocols)
-    records = [
-        record
-        for record in joined(read_results(path) for path in results)
-        if not wanted or record["cell"]["protocol"] in wanted
-    ]
+    every = joined(read_results(path) for path in results)
+    known = {record["cell"]["protocol"] for record in every}
+    if unknown := [name for name in wanted if name not in known]:
+        raise ParameterError(
+            f"No results of the protocol {', '.join(unknown)}; there are some of "
+            f"{', '.join(sorted(known))}."
+        )
+    records = [each for each in every if not wanted or each["cell"]["protocol"] in wanted]
     pack(records, out)
     Voice().say(f"{len(records)} results are in {out}, {out.stat().st_size / 1e6:.2f} MB")
 

@@ -86,9 +86,15 @@ def _show_cells(records: list[Record], metrics: list[str], form: Form) -> None:
         depth_table,
     )
 
-    write_out(comparison_table(compare_with_published(records, metrics), form))
+    rows = compare_with_published(records, metrics)
+    write_out(comparison_table(rows, form))
     if form == "csv":
         return
+    if any(row.verdict and row.protocol != "published" for row in rows):
+        write_out(
+            "\nOnly published results are of splits like the paper's: a verdict on others says\n"
+            "how figures differ, not what reproduces.\n"
+        )
     if findings := check_claims(records):
         write_out("\n" + claims_table(findings, form))
         write_out("\n" + claims_summary(findings, form))

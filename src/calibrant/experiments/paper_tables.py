@@ -66,7 +66,11 @@ def paper_table(records: Iterable[Record], number: str, protocol: str, form: For
 def _figure(row: Comparison | None) -> str:
     if row is None:
         return ""
-    return _pm(f"{row.mean:.4g}", "" if row.std_error is None else f"{row.std_error:.2g}")
+    error = row.std_error
+    if error is None:
+        return _pm(f"{row.mean:.4g}", "")
+    # Trials of a method without chance differ by rounding alone.
+    return _pm(f"{row.mean:.4g}", f"{error if error > 1e-9 * abs(row.mean) else 0.0:.2g}")
 
 
 def _floor(rows: Sequence[Comparison | None]) -> str:

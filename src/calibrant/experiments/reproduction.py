@@ -38,6 +38,7 @@ _QUICK = (
 )
 _WIDTH = 76
 _JUDGED = ("ecpe", "mcpe", "rmse")
+_LEAST_R2 = 0.05  # below, a prediction is hardly more than the mean
 
 
 def reproduction(
@@ -256,26 +257,41 @@ def _claims(runs: Sequence[Record]) -> str:
 
 
 def _missing(runs: Sequence[Record], protocol: str) -> str:
-    """Cells of the paper that have no result: said, not passed over."""
-    found = {
-        (record["cell"]["dataset"], record["cell"]["method"])
-        for record in runs
-        if record["cell"]["protocol"] == protocol
-    }
+    """Cells of the paper with no result, with fewer than others, or with nothing learned."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for record in runs:
+        cell = record["cell"]
+        if cell["protocol"] == protocol:
+            found[cell["dataset"], cell["method"]].append(record["scores"]["r2"])
+    most = max(len(values) for values in found.values())
     paper = [key for key in METHODS if METHODS[key].role == "baseline" or key in OURS]
-    absent = [
-        f"{name} ({', '.join(keys)})"
-        for name in TASKS
-        if (keys := [key for key in paper if (name, key) not in found])
+    absent, fewer, untrained = [], [], []
+    for name in TASKS:
+        if keys := [key for key in paper if (name, key) not in found]:
+            absent.append(f"{name} ({', '.join(keys)})")
+        for key in paper:
+            values = found.get((name, key), [])
+            if 0 < len(values) < most:
+                fewer.append(f"{name} ({key}: {len(values)} of {most})")
+            if flat := sum(value < _LEAST_R2 for value in values):
+                untrained.append(f"{name} ({key}: {flat} of {len(values)})")
+    notes = [
+        f"Not run: {'; '.join(absent)}." if absent else "Every cell was run.",
+        f"Fewer trials than the others: {'; '.join(fewer)}." if fewer else "",
+        f"Trials that explain less than {_LEAST_R2:.0%} of the variance, so that nothing was "
+        f"learned but a distribution for all rows: {'; '.join(untrained)}."
+        if untrained
+        else "",
     ]
-    return f"Not run: {'; '.join(absent)}.\n" if absent else "Every cell was run.\n"
+    return "\n\n".join(note for note in notes if note) + "\n"
 
 
 def _times(runs: Sequence[Record], protocols: Sequence[str]) -> str:
     intro = (
         "Seconds of work, fitting and predicting, of all trials of a cell. On a GPU the trials of "
         "a method train as one batch; several batches share the GPU, so that the wall clock of a "
-        "run is shorter than the sum.\n"
+        "run is shorter than the sum. Seconds are those of the machine that ran a cell (see "
+        "above), and a row may hold several.\n"
     )
     tables = [f"`{name}`\n\n{seconds_table(runs, name, 'markdown')}" for name in protocols]
     return "\n".join([intro, *tables])

@@ -21,7 +21,7 @@ from calibrant.experiments.tasks import TASKS
 
 _HEADINGS = (
     *("protocol", "data set", "metric", "method", "trials"),
-    *("ours", "± s.e.", "floor", "published", "± s.e.", "verdict"),
+    *("ours", "± s.e.", "floor", "published", "its ± s.e.", "verdict"),
 )
 _NUMBERS = range(4, 10)
 

@@ -10,6 +10,8 @@ from torch import Tensor
 from calibrant.kernels import Kernel
 from calibrant.losses._prediction import Prediction, score_rows
 
+_SOME = 32  # targets that tell where the others are
+
 
 class Difference(NamedTuple):
     """Targets less predictions: point masses minus weighted normals, of total mass 0.
@@ -31,8 +33,10 @@ class Difference(NamedTuple):
         weights, means, variances = (part.reshape(-1, n, k) for part in prediction)
         y, counts = (part.expand(rows).reshape(-1, n) for part in (y, counts))
         share = shares(counts).to(means.dtype)
-        # Only distances count: from one of the targets they keep their digits in float32.
-        origin = y[:, :1]
+        # Only distances count: from amidst the targets they keep their digits in float32. The
+        # median of some of them, since one alone may lie far from all others.
+        some = y[:, :: max(1, n // _SOME)].sort(dim=1).values
+        origin = some[:, some.shape[1] // 2, None]
         return cls(
             y - origin, share, means - origin[..., None], variances, -share[..., None] * weights
         )

@@ -20,17 +20,27 @@ from scipy.fft import next_fast_len
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from calibrant.kernels import GaussianKernel
 from calibrant.losses._difference import Difference
+from calibrant.losses._fused import fused_v
 from calibrant.losses._spectral import TAIL, characteristic
 
 _ELEMENTS = 1 << 20  # of one temporary
-_FAR = 1000.0  # reach of a kernel over which gaps are worth looking for
+_FAR = 4.0  # reaches of a kernel from which on gaps are worth looking for
+_ALIKE = 8.0  # times the reach of the narrowest kernel that others on its grid may have
+_MOST_CELLS = 1 << 24  # 128 MiB a signal; beyond, all pairs are taken
 _WIDE = 4.0  # predictions of this many bandwidths of variance have no high frequencies
 
 
 def far(bandwidth: float, variance: float) -> float:
     """Distance over which two predictions of at most this variance do not see each other."""
     return TAIL * math.sqrt(bandwidth + 2.0 * variance)
+
+
+def alike(bandwidths: Sequence[float], variance: float) -> list[float]:
+    """Those that the grid of the narrowest one does for: they hardly make it larger."""
+    most = _ALIKE * far(min(bandwidths), variance)
+    return [h for h in bandwidths if far(h, variance) <= most]
 
 
 def gridded_v(
@@ -50,6 +60,8 @@ def gridded_v(
     if reach > _FAR * gap:
         difference = _draw_together(difference, gap)
         reach, _ = difference.reach()
+    if _cells(min(bandwidths), reach + gap) > _MOST_CELLS:
+        return fused_v(difference, GaussianKernel(bandwidths), None, diagonal=True)
     return torch.stack(
         [
             _one_batch(Difference(*parts), bandwidths, reach + gap)
@@ -62,13 +74,13 @@ def gridded_v(
 def _shifts(difference: Difference, gap: float) -> Tensor:
     """By how much to move targets and normals down until no neighbours are further apart.
 
-    The first target stays: it is the origin, around which positions have all their digits.
+    What is nearest to the origin stays: there positions have all their digits.
     """
     positions = torch.cat([difference.y, difference.means.flatten(1)], dim=1)
     ordered, order = positions.sort(dim=1)
     excess = (ordered.diff(dim=1) - gap).clamp_min(0.0).cumsum(dim=1)
     shift = torch.zeros_like(positions).scatter(1, order[:, 1:], excess)
-    return shift - shift[:, :1]
+    return shift - shift.gather(1, positions.abs().argmin(dim=1, keepdim=True))
 
 
 def _draw_together(difference: Difference, gap: float) -> Difference:
@@ -81,8 +93,7 @@ def _draw_together(difference: Difference, gap: float) -> Difference:
 def _one_batch(d: Difference, bandwidths: Sequence[float], period: float) -> Tensor:
     """The formula of the module for one batch; `d` holds (n,) and (n, K)."""
     h = min(bandwidths)
-    # A step at which the squared signal, of variance h / 4, is integrated without error.
-    cells = next_fast_len(math.ceil(period * TAIL / (math.pi * math.sqrt(h))), real=True)
+    cells = next_fast_len(_cells(h, period), real=True)
     means, variances, masses = (part.flatten() for part in (d.means, d.variances, d.masses))
     wide = variances >= _WIDE * h
     signal = torch.zeros(cells, dtype=torch.float64, device=d.y.device)
@@ -103,6 +114,11 @@ def _one_batch(d: Difference, bandwidths: Sequence[float], period: float) -> Ten
     ]
     value: Tensor = (torch.stack(kernels).sum(dim=0) * both * power).sum() / period
     return value
+
+
+def _cells(bandwidth: float, period: float) -> int:
+    """Cells at whose step the squared signal, of variance h / 4, is integrated without error."""
+    return math.ceil(period * TAIL / (math.pi * math.sqrt(bandwidth)))
 
 
 def _deposit(
@@ -138,7 +154,7 @@ def _low_waves(positions: Tensor, variances: Tensor, masses: Tensor, w: Tensor, 
     octave = torch.log2(variances.detach()).div(2.0).floor()
     for each in octave.unique():
         rows = octave == each
-        low = w[w.square() * 4.0**each <= TAIL**2]
+        low = w[w <= TAIL / 2.0**each]
         cosine, sine = characteristic(
             positions[rows][None], variances[rows][None], masses[rows][None], low
         )

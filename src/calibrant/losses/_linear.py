@@ -10,7 +10,7 @@ from calibrant.kernels import EnergyKernel, GaussianKernel, Kernel
 from calibrant.losses._device import in_triton
 from calibrant.losses._difference import Difference
 from calibrant.losses._energy import energy_v
-from calibrant.losses._gridded import far, gridded_v
+from calibrant.losses._gridded import alike, gridded_v
 from calibrant.losses._moments import has_few_moments, moments_v
 from calibrant.losses._sorted import sorted_v
 from calibrant.losses._spectral import count_waves, spectral_v, waves
@@ -40,20 +40,18 @@ def linear_v(difference: Difference, kernel: Kernel) -> Tensor:
             f'{type(kernel).__name__}; use method="fused".'
         )
     many = difference.y.numel() >= _MANY
-    narrow = [h for h in kernel.bandwidths if count_waves(h, reach, variance) > _MOST_WAVES]
-    # A grid that is there anyway also does for kernels that hardly make it larger.
-    most = 2.0 * (reach + far(min(narrow), variance)) if narrow else 0.0
-    on_grid, in_moments, in_waves = [], [], []
-    for h in kernel.bandwidths:
-        if far(h, variance) <= most:
-            on_grid.append(h)
-        elif many and has_few_moments(h, reach, variance):
+    values = []
+    left = sorted(kernel.bandwidths)
+    while left and count_waves(left[0], reach, variance) > _MOST_WAVES:
+        on_grid = alike(left, variance)
+        values.append(gridded_v(difference, on_grid, reach, variance))
+        left = left[len(on_grid) :]
+    in_moments, in_waves = [], []
+    for h in left:
+        if many and has_few_moments(h, reach, variance):
             in_moments.append(waves(h, reach, variance))
         else:
             in_waves.append(waves(h, reach, variance))
-    values = []
-    if on_grid:
-        values.append(gridded_v(difference, on_grid, reach, variance))
     if in_moments:
         values.append(moments_v(difference, in_moments, reach, variance))
     if in_waves:

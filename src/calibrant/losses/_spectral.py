@@ -123,17 +123,23 @@ def spectral_v(difference: Difference, chosen: Sequence[Waves]) -> Tensor:
     """Squared MMD, V-statistic, (B,): the sum over the kernels that `chosen` stands for."""
     y, share, means, variances, masses = (part.flatten(1).double() for part in difference)
     w, weight = as_tensors(chosen, y.device)
-    cosine, sine = transform(_working(y), None, share, w)
-    more = characteristic(means, variances, masses, w)
+    # One rounding of a wave among very many, added up in float64, is of no account.
+    working = torch.float32 if means.shape[1] >= _MANY else torch.float64
+    cosine, sine = transform(y.to(working), None, share, w)
+    more = characteristic(means, variances, masses, w, working)
     power = (cosine + more[0]).square() + (sine + more[1]).square()
     return (weight * power).sum(dim=-1)
 
 
 def characteristic(
-    means: Tensor, variances: Tensor, masses: Tensor, w: Tensor
+    means: Tensor,
+    variances: Tensor,
+    masses: Tensor,
+    w: Tensor,
+    working: torch.dtype = torch.float64,
 ) -> tuple[Tensor, Tensor]:
     """Cosine and sine parts of the characteristic function of normals (B, N), each (B, Q)."""
-    parts: tuple[Tensor, Tensor] = _Characteristic.apply(means, variances, masses, w)  # type: ignore[no-untyped-call]
+    parts: tuple[Tensor, Tensor] = _Characteristic.apply(means, variances, masses, w, working)  # type: ignore[no-untyped-call]
     return parts
 
 
@@ -142,21 +148,21 @@ class _Characteristic(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, means: Tensor, variances: Tensor, masses: Tensor, w: Tensor
+        ctx: Any,
+        means: Tensor,
+        variances: Tensor,
+        masses: Tensor,
+        w: Tensor,
+        working: torch.dtype,
     ) -> tuple[Tensor, Tensor]:
-        means, variances = _working(means), _working(variances)
+        means, variances = means.to(working), variances.to(working)
         ctx.save_for_backward(means, variances, masses, w)
         return transform(means, variances, masses, w)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        return (*_gather(*ctx.saved_tensors, *upstream), None)
-
-
-def _working(values: Tensor) -> Tensor:
-    """Numbers as waves are computed from them: one rounding among very many is of no account."""
-    return values.float() if values.shape[1] >= _MANY else values
+        return (*_gather(*ctx.saved_tensors, *upstream), None, None)
 
 
 def transform(

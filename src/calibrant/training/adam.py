@@ -40,6 +40,8 @@ class Adam:
     def step(self) -> None:
         """Move the weights along their gradients."""
         moving = [each for each in self._state if each[0].grad is not None]
+        if not moving:
+            return
         weights, means, squares, counts = map(list, zip(*moving, strict=True))
         gradients = [weight.grad for weight in weights]
         adam(
