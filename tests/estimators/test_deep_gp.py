@@ -273,6 +273,31 @@ def test_widths_and_inducing_points() -> None:
     assert few.n_inducing_ <= 10
 
 
+def test_learns_from_nearly_collinear_inputs() -> None:
+    # Twelve readings of one quantity that differ by little, and the little is the target.
+    rng = np.random.default_rng(0)
+    small = 0.02 * rng.normal(size=(400, 9))
+    X = rng.normal(size=(400, 1)) + small @ rng.normal(size=(9, 12)) / 3
+    y = small[:, 0] / 0.02
+    settings = QUICK | {"inducing": 32, "epochs": 40, "batch_size": 50}
+    model = DeepGPRegressor(**settings).fit(X[:300], y[:300])
+    assert np.sqrt(np.mean((model.predict(X[300:]) - y[300:]) ** 2)) < 0.6
+
+
+def test_principal_components_start_at_unit_variance() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(200, 1).double() + 0.02 * torch.randn(200, 12).double()
+    x[:, 3:] = x[:, :1]  # three components, the others are constant
+    process = DeepGaussianProcess(12, [10, 10], 8)
+    process.start_at(x[:8], x, mean=0.0, spread=1.0)
+    spread = process.hidden[0].mean_module(x).std(dim=1)
+    expected = torch.tensor([1.0] * 3 + [0.0] * 7).double()
+    torch.testing.assert_close(spread, expected, rtol=1e-8, atol=1e-8)
+    torch.testing.assert_close(
+        process.hidden[1].mean_module.weights[..., 0], torch.eye(10).double()
+    )
+
+
 def test_fitted_models_can_be_copied(quick_model) -> None:
     X, _ = table()
     np.testing.assert_array_equal(copy.deepcopy(quick_model).predict(X), quick_model.predict(X))

@@ -30,6 +30,7 @@ _LEAST_NOISE = 1e-4  # variance of the likelihood, in units of the scaled target
 # close to their mean functions, so that the layers above see the inputs.
 _FIRST_NOISE = 0.5  # as a share of the target's variance
 _FIRST_SPREAD_HIDDEN, _FIRST_SPREAD_OUTPUT = 0.01, 0.1
+_CONSTANT = 1e-3  # standard deviation up to which a direction of scaled inputs counts as constant
 _ROWS_AT_ONCE = 1 << 13  # samples times rows in one evaluation without gradient: bounds memory
 
 
@@ -99,7 +100,7 @@ class GPLayer(ApproximateGP):  # type: ignore[misc]
         q.chol_variational_covar.copy_(spread * torch.eye(len(points), device=points.device))
         # Points of d dimensions are sqrt(2 d) standard deviations apart.
         width = points.std(dim=0) if len(points) > 1 else torch.ones_like(points[0])
-        width = torch.where(width > 1e-3, width, 1.0) * points.shape[1] ** 0.5
+        width = torch.where(width > _CONSTANT, width, 1.0) * points.shape[1] ** 0.5
         self.covar_module.base_kernel.lengthscale = width
         self.covar_module.outputscale = scale**2
 
@@ -146,7 +147,7 @@ class DeepGaussianProcess(DeepGP):  # type: ignore[misc]
         """Set everything that training begins with.
 
         Mean functions of hidden layers start as the identity, or as the leading principal
-        components where a layer is narrower than its input.
+        components, scaled to unit variance, where a layer is narrower than its input.
 
         Parameters
         ----------
@@ -246,7 +247,12 @@ def _of_samples(layer: GPLayer, rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _linear_start(x: Tensor, n_outputs: int) -> Tensor:
-    """Weights (n_inputs, n_outputs): identity, with zeros if wider, or principal components."""
+    """Weights (n_inputs, n_outputs): identity, with zeros if wider, or principal components.
+
+    Components have unit variance, as the layer's kernel has: of nearly collinear inputs the last
+    ones are so narrow that the layer's own spread takes them many length scales away from all
+    inducing points of the next layer, where kernels and gradients are zero.
+    """
     n_inputs = x.shape[1]
     if n_outputs >= n_inputs:
         return torch.eye(n_inputs, n_outputs).to(x)
@@ -255,7 +261,8 @@ def _linear_start(x: Tensor, n_outputs: int) -> Tensor:
     leading = vectors[:, -n_outputs:].flip(1)
     # The sign of an eigenvector is arbitrary: fix it, so that machines agree.
     signs = leading.gather(0, leading.abs().argmax(dim=0, keepdim=True)).sign()
-    weights: Tensor = leading * signs
+    width = (centred @ leading).std(dim=0)
+    weights: Tensor = leading * signs / torch.where(width > _CONSTANT, width, 1.0)
     return weights.to(x)
 
 
