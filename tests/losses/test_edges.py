@@ -219,22 +219,3 @@ def test_weights_with_a_gradient_take_the_reference() -> None:
         DistributionMatchingLoss(method=method)(Normal(mu, sigma), y, None, weight).backward()
         gradients.append(weight.grad)
     torch.testing.assert_close(*gradients)
-
-
-def test_threads_keep_no_graph(monkeypatch) -> None:
-    """Work handed to threads of our own must not be recorded there for a second derivative."""
-    from calibrant.losses import _spectral
-
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    made: list[bool] = []
-    by_chunks = _spectral.by_chunks
-
-    def watched(*arguments):
-        parts = by_chunks(*arguments)
-        made.extend(part.requires_grad for part in parts)
-        return parts
-
-    monkeypatch.setattr(_spectral, "by_chunks", watched)
-    evaluate("linear", *rows(5000))
-    assert made
-    assert not any(made)

@@ -99,7 +99,7 @@ class _Moments(torch.autograd.Function):
 
 
 def _add_up(x: Tensor, u: Tensor, masses: Tensor, orders: tuple[int, int]) -> Tensor:
-    @torch.no_grad()  # which is a thread's own
+    @torch.no_grad()
     def part(rows: slice) -> Tensor:
         right = _powers(u[:, rows], orders[1]).mul_(masses[:, None, rows])
         return _powers(x[:, rows], orders[0]) @ right.mT
