@@ -112,17 +112,24 @@ def test_conditions_far_from_zero(method: str, dtype: torch.dtype) -> None:
     assert float(value) == pytest.approx(float(truth[0]), rel=1e-5)
 
 
-@pytest.mark.parametrize("far", [30.0, 1e3, 1e5])
-def test_a_row_far_away_does_not_make_the_grid_large(far: float, monkeypatch) -> None:
+@pytest.fixture
+def cells(monkeypatch) -> list[float]:
+    """Periods of the grids that are made, in roots of the narrowest bandwidth."""
     from calibrant.losses import _gridded
 
-    cells = []
+    found: list[float] = []
     one_batch = _gridded._one_batch
-    monkeypatch.setattr(
-        _gridded,
-        "_one_batch",
-        lambda d, h, p: cells.append(p / min(h) ** 0.5) or one_batch(d, h, p),
-    )
+
+    def watched(d, h, period):
+        found.append(period / min(h) ** 0.5)
+        return one_batch(d, h, period)
+
+    monkeypatch.setattr(_gridded, "_one_batch", watched)
+    return found
+
+
+@pytest.mark.parametrize("far", [30.0, 1e3, 1e5])
+def test_a_row_far_away_does_not_make_the_grid_large(far: float, cells) -> None:
     mu, sigma, y, x = rows()
     mu[7] = far
     assert_twins("linear", mu, 0.1 * sigma, y, x, rtol=1e-8)
@@ -157,17 +164,8 @@ def test_waves_beside_a_grid_are_exact_for_very_many_rows(monkeypatch) -> None:
     assert_twins("linear", mu, sigma, y, mu[:, None], rtol=1e-8, spread=1e-2)
 
 
-def test_one_far_row_needs_no_vast_grid(monkeypatch) -> None:
+def test_one_far_row_needs_no_vast_grid(cells) -> None:
     """Gaps that no kernel value crosses are closed, without a change of the value."""
-    from calibrant.losses import _gridded
-
-    cells = []
-    one_batch = _gridded._one_batch
-    monkeypatch.setattr(
-        _gridded,
-        "_one_batch",
-        lambda d, h, p: cells.append(p / min(h) ** 0.5) or one_batch(d, h, p),
-    )
     mu, sigma, y, x = rows()
     mu[3], y[7] = 1e9, -3e12
     assert_twins("linear", mu, sigma, y, x, rtol=1e-9)
