@@ -130,7 +130,7 @@ def paper(
         first_trial=first_trial,
         quick=quick,
     )
-    if data is not None and not data.is_dir():
+    if data is not None and not data.expanduser().is_dir():
         raise MissingFileError(f"There is no folder {data}, which --data names.")
     store, experiment = Store(out), PaperExperiment(data)
     todo = missing(cells, store, experiment)

@@ -90,7 +90,7 @@ def _show_cells(records: list[Record], metrics: list[str], form: Form) -> None:
     write_out(comparison_table(rows, form))
     if form == "csv":
         return
-    if any(row.verdict and row.protocol != "published" for row in rows):
+    if any(row.verdict and not row.split_alike for row in rows):
         write_out(
             "\nOnly published results are of splits like the paper's: a verdict on others says\n"
             "how figures differ, not what reproduces.\n"

@@ -56,6 +56,11 @@ class Comparison:
     published: PublishedCell | None
     verdict: Verdict
 
+    @property
+    def split_alike(self) -> bool:
+        """Whether rows were split as the paper's were, so that a verdict says what reproduces."""
+        return self.protocol.removesuffix("-quick") == "published"
+
 
 def compare_with_published(
     records: Iterable[Record], metrics: Sequence[str] = METRICS

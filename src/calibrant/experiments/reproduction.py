@@ -219,8 +219,7 @@ def _versions(runs: Sequence[Record]) -> str:
 
 def _verdicts(runs: Sequence[Record]) -> str:
     """How often each method is better than, tied with and worse than what the paper prints."""
-    split_alike = [r for r in runs if r["cell"]["protocol"].removesuffix("-quick") == "published"]
-    rows = [row for row in compare_with_published(split_alike, _JUDGED) if row.verdict]
+    rows = [row for row in compare_with_published(runs, _JUDGED) if row.verdict and row.split_alike]
     if not rows:
         return (
             "No figure of the paper has two trials under the `published` protocol yet, so nothing "

@@ -7,7 +7,7 @@ from functools import partial
 from statistics import median
 
 from calibrant.experiments.methods import ABLATION
-from calibrant.experiments.quality.runs import Runs
+from calibrant.experiments.quality.runs import Figure, Runs
 from calibrant.experiments.quality.verdicts import Bar, Table
 from calibrant.experiments.tasks import TASKS
 
@@ -31,11 +31,14 @@ def ablation(runs: Runs) -> Bar:
         [
             Table(["CRPS", *headings], _shares(runs, sets, "crps")),
             Table(["RMSE", *headings], _shares(runs, sets, "rmse")),
-            Table(["ECPE, x limit", *headings], _multiples(runs, sets, _ecpe_in_limits)),
+            Table(
+                ["ECPE, x limit", *headings],
+                _multiples(runs, sets, partial(runs.in_limits, metric="ecpe")),
+            ),
             *(
                 Table(
                     [f"deciles of the {kind}, x floor", *headings],
-                    _multiples(runs, sets, partial(_deciles_in_floors, kind=kind)),
+                    _multiples(runs, sets, partial(runs.in_floors, kind=kind)),
                 )
                 for kind in ("mean", "spread")
             ),
@@ -63,20 +66,11 @@ def _shares(runs: Runs, sets: list[str], metric: str) -> list[list[str]]:
 
 
 def _multiples(
-    runs: Runs, sets: list[str], multiple: Callable[[Runs, str, str], float]
+    runs: Runs, sets: list[str], multiple: Callable[[str, str], Figure]
 ) -> list[list[str]]:
     lines = []
     for key in (_WHOLE, *_KEYS):
-        known = {name: multiple(runs, name, key) for name in sets if key in runs.methods(name)}
+        known = {name: multiple(name, key).mean for name in sets if key in runs.methods(name)}
         cells = [f"{known[name]:.2f}" if name in known else "" for name in sets]
         lines.append([key, *cells, f"{median(known.values()):.2f}" if known else ""])
     return lines
-
-
-def _ecpe_in_limits(runs: Runs, name: str, key: str) -> float:
-    return runs.in_limits(name, key, "ecpe").mean
-
-
-def _deciles_in_floors(runs: Runs, name: str, key: str, kind: str) -> float:
-    ecpe, floor = (runs.figure(name, key, "deciles", kind, part) for part in ("ecpe", "floor"))
-    return ecpe.mean / floor.mean

@@ -19,7 +19,7 @@ def conditional(runs: Runs, method: str = "mmd-best") -> Bar:
             path = ("deciles", kind, "ecpe")
             ours = runs.figure(name, method, *path)
             floor = runs.figure(name, method, "deciles", kind, "floor")
-            ratio = ours.mean / floor.mean
+            ratio = runs.in_floors(name, method, kind).mean
             near[kind][name] = (ratio <= 2.0, f"{ratio:.2f}")
             line = [name, kind, str(ours.trials), f"{ours}", f"{floor.mean:.4f}"]
             line.append(f"{ratio:.2f}")

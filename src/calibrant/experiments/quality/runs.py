@@ -118,6 +118,12 @@ class Runs:
             self.figure(dataset, method, "limit", metric).mean
         )
 
+    def in_floors(self, dataset: str, method: str, kind: str) -> Figure:
+        """Mean of ECPE within deciles of the predicted mean or spread over its floor."""
+        return self.figure(dataset, method, "deciles", kind, "ecpe").over(
+            self.figure(dataset, method, "deciles", kind, "floor").mean
+        )
+
 
 def figure(values: Iterable[float]) -> Figure | None:
     """Mean and standard error of some values, None of none."""
