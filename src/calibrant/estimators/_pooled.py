@@ -258,12 +258,13 @@ class PooledRegressor(HeteroscedasticRegressor):
                 means = to_numpy(head.torch_distribution(outputs).mean)
                 pooled = np.repeat(self.shares_, repeats) / repeats @ means
                 places = float(scaler.loc) + float(scaler.scale) * pooled
-            self._fit_maps(left, right, places, sample.weight)
+            self._fit_maps(left, right, places, sample.weight, shrink=True)
 
     def _learn_map(self, held_out: Sample) -> None:
         if len(held_out.y) >= LEAST_HELD_OUT:
             dist = self._raw_distribution(held_out.x)
-            self._fit_maps(*self._ends(dist, held_out.y), dist.mean, held_out.weight)
+            ends = self._ends(dist, held_out.y)
+            self._fit_maps(*ends, dist.mean, held_out.weight, shrink="spread")
 
     def _fit_maps(
         self,
@@ -271,9 +272,10 @@ class PooledRegressor(HeteroscedasticRegressor):
         right: NDArray[np.float64],
         places: NDArray[np.float64] | None,
         weight: NDArray[np.float64],
+        shrink: bool | Literal["spread"],
     ) -> None:
         """Learn the map of all rows and those around the places of predictions."""
-        self.monotone_ = fit_pit_map(right, weight, left=left)
+        self.monotone_ = fit_pit_map(right, weight, left=left, shrink=shrink)
         if self.recalibrate != "common" and places is not None:
             at, levels = fit_maps_by_place(self.monotone_, right, places, weight, left=left)
             self.maps_ = np.column_stack([at, levels])
