@@ -111,8 +111,8 @@ class DeepGPRegressor(NetworkRegressor):
     def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
         loss = partial(_negative_elbo, samples=self.training_samples, n_rows=len(lots[0].y))
         score = partial(_mixture_nll, samples=min(self.prediction_samples, _VALIDATION_SAMPLES))
-        # Decompositions report to the host whether they succeeded.
-        return [replace(self._one_stage(lots, loss, score), recordable=())]
+        # The score's fixed noise comes from the host.
+        return [replace(self._one_stage(lots, loss, score), recordable=("loss",))]
 
     def _forward(self, network: MemberNetworks, x: Tensor) -> Tensor:
         return _process(network).outputs(x, self.prediction_samples)

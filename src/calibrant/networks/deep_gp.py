@@ -72,14 +72,14 @@ class GPLayer(ApproximateGP):  # type: ignore[misc]
         """
         points = self.variational_strategy.inducing_points
         mean, root = self._whitened()  # (n_outputs, m), (n_outputs, m, m)
-        factor = _cholesky(self.covar_module(points).to_dense())
-        a = torch.linalg.solve_triangular(
-            factor, self.covar_module(points, x).to_dense(), upper=False
-        )  # (m, n)
+        scaled, x_scaled = (each / self.covar_module.base_kernel.lengthscale for each in (points, x))
+        scale = self.covar_module.outputscale
+        factor = _cholesky(scale * _correlations(scaled, scaled))
+        across = scale * _correlations(scaled, x_scaled)
+        a = torch.linalg.solve_triangular(factor, across, upper=False)  # (m, n)
         known = a.square().sum(dim=0)
         added = (root.mT @ a).square().sum(dim=1)  # (n_outputs, n)
-        prior = self.covar_module.outputscale + _JITTER
-        variance = (prior - known).clamp_min(_JITTER) + added
+        variance = (scale + _JITTER - known).clamp_min(_JITTER) + added
         return (self.mean_module(x) + mean @ a).mT, variance.mT
 
     def divergence(self) -> Tensor:
@@ -224,9 +224,21 @@ class DeepGaussianProcess(DeepGP):  # type: ignore[misc]
         return [cast(GPLayer, layer) for layer in self.hidden]
 
 
+def _correlations(a: Tensor, b: Tensor) -> Tensor:
+    """``exp(-|a_i - b_j|^2 / 2)`` of rows over their length scales, (m, n).
+
+    GPyTorch's own asks whether both are the same, and a GPU would have to wait for the answer.
+    """
+    squared = a.square().sum(dim=1)[:, None] - 2.0 * a @ b.mT + b.square().sum(dim=1)
+    return torch.exp(-0.5 * squared.clamp_min(0.0))
+
+
 def _cholesky(covariance: Tensor) -> Tensor:
     """Factor of a kernel matrix (m, m)."""
     jitter = _JITTER * torch.eye(len(covariance), device=covariance.device)
+    if covariance.is_cuda:  # without a look at the answer, so that a step can be recorded:
+        # a matrix without a factor makes not-a-numbers, and an epoch of those is never kept
+        return torch.linalg.cholesky_ex(covariance + jitter).L
     try:
         factor: Tensor = psd_safe_cholesky(covariance + jitter)
     except (NanError, NotPSDError) as error:
