@@ -217,6 +217,10 @@ def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
         (["paper", "--methods", "hnn,x"], "Unknown method 'x'"),
         (["paper", "--protocol", "fair"], "protocol must be one of published, shuffled, small"),
         (["paper", "--study", "width"], "--study must be tables or depth"),
+        (
+            ["paper", "--study", "depth", "--methods", "hnn"],
+            "no method 'hnn'. It has: dgp, deep-ens",
+        ),
         (["paper", "--preset", "slow"], "--preset must be full or quick"),
         (["paper", "--engine", "dask"], "engine must be one of here, processes, ray"),
         (["show", ".", "--table", "9"], "has no results yet"),

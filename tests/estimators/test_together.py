@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibrant.errors import ParameterError
+from calibrant.errors import ConvergenceWarning, ParameterError
 from calibrant.estimators import (
     DeepEnsembleRegressor,
     DeepGPRegressor,
@@ -134,3 +134,14 @@ def test_a_saved_model_is_its_own(tmp_path) -> None:
 def test_what_can_not_be_one_program_is_refused(models, fits) -> None:
     with pytest.raises(ParameterError, match="fit_together takes"):
         fit_together(models, fits)
+
+
+def test_a_network_that_is_lost_is_named() -> None:
+    X, y = np.random.default_rng(0).normal(size=(2, 60))
+    model = HeteroscedasticRegressor(lr=1e30, epochs=5, device="cpu", random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"diverged in epoch \d of stage 1.*Lower lr\.$"):
+        model.fit(X[:, None], y)
+    assert np.isfinite(model.predict(X[:, None])).all()
+    model = MMDRegressor(matching_lr=1e30, epochs=2, matching_epochs=5, device="cpu")
+    with pytest.warns(ConvergenceWarning, match=r"of stage 2.*Lower matching_lr\.$"):
+        model.fit(X[:, None], y)

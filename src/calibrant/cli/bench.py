@@ -104,6 +104,7 @@ def paper(
         TASKS,
         PaperExperiment,
         Store,
+        in_depth,
         installed,
         missing,
         plan,
@@ -116,8 +117,9 @@ def paper(
     if preset not in ("full", "quick"):
         raise ParameterError(f"--preset must be full or quick; got {preset!r}.")
     quick, voice = preset == "quick", Voice(quiet=quiet)
-    tasks, rows = (TASKS, METHODS) if study == "tables" else (["wine"], DEPTH_STUDY)
-    keys = names(methods) or list(rows)
+    tasks, keys = list(TASKS), names(methods) or list(METHODS)
+    if study == "depth":
+        tasks, keys = ["wine"], in_depth(names(methods) or DEPTH_STUDY)
     if left_out := sorted(set(keys) - set(installed(keys))):
         if methods:
             raise MissingDependencyError(f"Not installed: {', '.join(left_out)}. {_EXTRAS}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -10,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import nn
 
-from calibrant.errors import ParameterError
-from calibrant.training import MemberRows, Rows, open_progress, run_stage
+from calibrant.errors import ConvergenceWarning, ParameterError
+from calibrant.training import MemberRows, Record, Rows, open_progress, run_stage
 
 if TYPE_CHECKING:
     from calibrant.estimators._base import NetworkRegressor
@@ -104,7 +106,7 @@ def train_networks(models: Sequence[NetworkRegressor], lots: Sequence[Lot]) -> N
     # Everything random follows the seeds, and torch's global generator stays as it is.
     seeds = [model._seeds(lot.seed) for model, lot in zip(models, lots, strict=True)]
     generators = [torch.Generator(device).manual_seed(seed) for own in seeds for seed in own]
-    histories: list[list[Any]] = [[] for _ in models]
+    histories: list[list[Record]] = [[] for _ in models]
     with (
         torch.random.fork_rng(devices=[device] if device.type == "cuda" else []),
         open_progress(leader.verbose) as progress,
@@ -128,7 +130,23 @@ def train_networks(models: Sequence[NetworkRegressor], lots: Sequence[Lot]) -> N
     for i, (model, lot) in enumerate(zip(models, lots, strict=True)):
         model.module_ = network.part(slice(i * members, (i + 1) * members)).eval()
         model.history_ = histories[i]
+        _warn_if_lost(model.history_)
         lot.learn()
+
+
+def _warn_if_lost(history: Sequence[Record]) -> None:
+    """Say where a network was lost: its best weights are of before, perhaps those of the start."""
+    for record in history:
+        if record["train_loss"] is not None and not math.isfinite(record["train_loss"]):
+            warnings.warn(
+                f"Training diverged in epoch {record['epoch']} of stage {record['stage']}: a "
+                "network's loss is no longer a number. The weights of its best epoch before are "
+                "kept, those before training if there is none. Lower "
+                f"{'lr' if record['stage'] == 1 else 'matching_lr'}.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+            return
 
 
 def _side(lots: Sequence[Lot], name: str, members: int) -> Rows | MemberRows:

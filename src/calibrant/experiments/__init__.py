@@ -12,6 +12,7 @@ from calibrant.experiments.methods import (
     METHODS,
     STAGE_1,
     Method,
+    in_depth,
     installed,
 )
 from calibrant.experiments.packed import add_to_store, joined, pack, read_results, unpack
@@ -68,6 +69,7 @@ __all__ = [
     "export",
     "figures",
     "flat_table",
+    "in_depth",
     "installed",
     "joined",
     "make_split",

@@ -235,11 +235,29 @@ def _deeper(key: str, layers: int) -> Method:
 
 
 # Training time and calibration against the number of hidden layers, on wine.
+_DEEPENED = ("dgp", "deep-ens", "ell", "mmd")
 DEPTH_STUDY = {
-    f"{key}-depth{layers}": _deeper(key, layers)
-    for key in ("dgp", "deep-ens", "ell", "mmd")
-    for layers in DEPTHS
+    f"{key}-depth{layers}": _deeper(key, layers) for key in _DEEPENED for layers in DEPTHS
 }
+
+
+def in_depth(keys: Iterable[str]) -> list[str]:
+    """Rows of the depth study: all depths of a method, or one by its own key.
+
+    Examples
+    --------
+    >>> in_depth(["ell-depth1", "mmd"])[:3]
+    ['ell-depth1', 'mmd-depth1', 'mmd-depth2']
+    """
+    rows: list[str] = []
+    for key in keys:
+        found = [row for row in DEPTH_STUDY if key in (row, row.partition("-depth")[0])]
+        if not found:
+            raise ParameterError(
+                f"The depth study has no method {key!r}. It has: {', '.join(_DEEPENED)}."
+            )
+        rows += found
+    return list(dict.fromkeys(rows))
 
 
 def method_of(key: str) -> Method:

@@ -72,10 +72,9 @@ class GPLayer(ApproximateGP):  # type: ignore[misc]
         """
         points = self.variational_strategy.inducing_points
         mean, root = self._whitened()  # (n_outputs, m), (n_outputs, m, m)
-        scaled, x_scaled = (each / self.covar_module.base_kernel.lengthscale for each in (points, x))
-        scale = self.covar_module.outputscale
-        factor = _cholesky(scale * _correlations(scaled, scaled))
-        across = scale * _correlations(scaled, x_scaled)
+        scale, lengths = self.covar_module.outputscale, self.covar_module.base_kernel.lengthscale
+        factor = _cholesky(scale * _correlations(points / lengths, points / lengths))
+        across = scale * _correlations(points / lengths, x / lengths)
         a = torch.linalg.solve_triangular(factor, across, upper=False)  # (m, n)
         known = a.square().sum(dim=0)
         added = (root.mT @ a).square().sum(dim=1)  # (n_outputs, n)
@@ -236,11 +235,13 @@ def _correlations(a: Tensor, b: Tensor) -> Tensor:
 def _cholesky(covariance: Tensor) -> Tensor:
     """Factor of a kernel matrix (m, m)."""
     jitter = _JITTER * torch.eye(len(covariance), device=covariance.device)
+    factor: Tensor
     if covariance.is_cuda:  # without a look at the answer, so that a step can be recorded:
         # a matrix without a factor makes not-a-numbers, and an epoch of those is never kept
-        return torch.linalg.cholesky_ex(covariance + jitter).L
+        factor, _ = torch.linalg.cholesky_ex(covariance + jitter)
+        return factor
     try:
-        factor: Tensor = psd_safe_cholesky(covariance + jitter)
+        factor = psd_safe_cholesky(covariance + jitter)
     except (NanError, NotPSDError) as error:
         raise ParameterError(
             f"Training diverged: a kernel matrix has no Cholesky factor ({error}). Lower lr."

@@ -140,8 +140,11 @@ def clip_gradients(weights: Sequence[Tensor], members: int) -> None:
         if norm.is_cuda or not norm <= _CLIP:
             clip_grads_with_norm_(weights, _CLIP, norm)
         return
-    norms = torch.stack([torch.linalg.vector_norm(g.flatten(1), dim=1) for g in gradients])
-    factor = (_CLIP / (norms.norm(dim=0) + 1e-6)).clamp(max=1.0)  # (M,)
+    rows = [gradient.flatten(1) for gradient in gradients]
+    if rows[0].is_cuda:  # one sum over a copy is sooner done than one for every weight
+        rows = [torch.cat(rows, dim=1)]
+    norms = torch.stack([torch.linalg.vector_norm(row, dim=1) for row in rows]).norm(dim=0)
+    factor = (_CLIP / (norms + 1e-6)).clamp(max=1.0)  # (M,)
     for gradient in gradients:
         gradient.mul_(factor.view(-1, *[1] * (gradient.ndim - 1)))
 
