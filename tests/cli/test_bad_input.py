@@ -193,8 +193,9 @@ def test_infinite_values(fails, frame, tmp_path) -> None:
     frame[["size", "price"]].replace({"size": {frame["size"][0]: float("inf")}}).to_csv(
         tmp_path / "t.csv", index=False
     )
-    message = fails("fit", tmp_path / "t.csv", "--target", "price", "--out", tmp_path / "m")
-    assert "infinity" in message
+    for command in (["fit", "--out", tmp_path / "m"], ["compare", "--out", tmp_path / "c"]):
+        message = fails(command[0], tmp_path / "t.csv", "--target", "price", *command[1:])
+        assert "X contains infinity, in 'size'." in message
 
 
 def test_too_few_rows(fails, run, frame, tmp_path) -> None:

@@ -147,6 +147,7 @@ class TableEncoder:
 
     def _check(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Numeric columns as float64, categorical ones as text; anything else is an error."""
+        check_finite(frame)
         table: dict[str, Any] = {}
         strange, gaps = [], []
         for name, (_, column) in zip(self.columns_, frame.items(), strict=True):
@@ -179,6 +180,21 @@ class TableEncoder:
 def needs_encoder(frame: pd.DataFrame, *, impute: bool) -> bool:
     """Whether a frame has more than complete numbers."""
     return impute or not all(pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes)
+
+
+def check_finite(frame: pd.DataFrame) -> None:
+    """Complain about columns with infinite numbers, by name; gaps are another matter."""
+    infinite = [
+        repr(name)
+        for name, column in frame.items()
+        if pd.api.types.is_numeric_dtype(column.dtype)
+        and np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)).any()
+    ]
+    if infinite:
+        raise DataError(
+            f"Input X contains infinity, in {', '.join(infinite)}. Leave these rows out, or make "
+            "them gaps (NaN), which can be imputed."
+        )
 
 
 def _is_text(column: pd.Series[Any]) -> bool:

@@ -135,13 +135,14 @@ def own_table(
     >>> [len(test) for train, test in table.folds], len(table.cells(["hnn", "mmd"]))
     ([10, 10], 4)
     """
-    from calibrant.estimators._table import as_frame, to_local
+    from calibrant.estimators._table import as_frame, check_finite, to_local
     from calibrant.recalibration._folds import make_folds
     from calibrant.recalibration._models import finite_numbers
 
     frame, target = as_frame(to_local(X)), finite_numbers(to_local(y), "y")
     if len(frame) != len(target):
         raise DataError(f"X has {len(frame)} rows, but y has {len(target)} values.")
+    check_finite(frame)
     _check_target(target)
     labels = _equal_inputs(frame) if groups is None else np.asarray(groups)
     if labels.shape != target.shape:
