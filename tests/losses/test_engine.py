@@ -121,6 +121,19 @@ def test_very_many_rows_in_float32_waves(monkeypatch) -> None:
         assert (ours - theirs).norm() <= 1e-5 * theirs.norm()
 
 
+def test_waves_are_kept_or_made_again(monkeypatch) -> None:
+    from calibrant.losses import _linear, _spectral
+
+    monkeypatch.setattr(_linear, "_MANY", 1 << 30)  # no moments
+    loss = DistributionMatchingLoss(bandwidths=PUBLISHED_BANDWIDTHS, method="linear")
+    value, gradients = value_and_gradients(loss, 5_000)
+    monkeypatch.setattr(_spectral, "_KEPT", 0)
+    again = value_and_gradients(loss, 5_000)
+    assert value == again[0]
+    for ours, theirs in zip(gradients, again[1], strict=True):
+        assert torch.equal(ours, theirs)
+
+
 @pytest.fixture
 def moments_of_few_rows(monkeypatch):
     """Moments for any number of rows, in several chunks."""

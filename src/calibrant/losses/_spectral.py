@@ -29,6 +29,7 @@ _MOST_HERMITE = 40
 _CPU_ELEMENTS = 1 << 16  # of one temporary: half a megabyte stays in a core's cache
 _GPU_ELEMENTS = 1 << 22
 _MANY = 1 << 17  # rows from which on waves are computed in float32
+_KEPT = 1 << 21  # waves of rows, 32 MiB, up to which the backward pass need not make them again
 
 
 class Waves(NamedTuple):
@@ -143,7 +144,10 @@ def characteristic(
 
 
 class _Characteristic(torch.autograd.Function):
-    """Two passes in chunks: one adds up the waves, one gathers the gradient of every row."""
+    """Two passes in chunks: one adds up the waves, one gathers the gradient of every row.
+
+    Waves are kept for the second pass where they are few, and made again where they are many.
+    """
 
     @staticmethod
     def forward(
@@ -155,25 +159,38 @@ class _Characteristic(torch.autograd.Function):
         working: torch.dtype,
     ) -> tuple[Tensor, Tensor]:
         means, variances = means.to(working), variances.to(working)
-        ctx.save_for_backward(means, variances, masses, w)
-        return transform(means, variances, masses, w)
+        kept: list[Tensor] = []
+        keeps = any(ctx.needs_input_grad) and means.numel() * len(w) <= _KEPT
+        sums = transform(means, variances, masses, w, kept if keeps else None)
+        ctx.save_for_backward(means, variances, masses, w, *kept)
+        return sums
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        return (*_gather(*ctx.saved_tensors, *upstream), None, None)
+    def backward(ctx: Any, cosine: Tensor, sine: Tensor) -> tuple[Tensor | None, ...]:
+        means, variances, masses, w, *kept = ctx.saved_tensors
+        return (*_gather(means, variances, masses, w, cosine, sine, kept), None, None)
 
 
 def transform(
-    positions: Tensor, variances: Tensor | None, masses: Tensor, w: Tensor
+    positions: Tensor,
+    variances: Tensor | None,
+    masses: Tensor,
+    w: Tensor,
+    kept: list[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Cosine and sine parts of the characteristic function, each (B, Q)."""
+    """Cosine and sine parts of the characteristic function, each (B, Q).
+
+    The waves of the chunks are added to `kept`, cosine and sine in turn.
+    """
 
     @torch.no_grad()
     def part(rows: slice) -> Tensor:
         spread = None if variances is None else variances[:, rows]
         mass = masses[:, rows, None]
         waves = waves_at(positions[:, rows], spread, w)
+        if kept is not None:
+            kept.extend(waves)
         return torch.stack([(each.double() @ mass)[..., 0] for each in waves])
 
     cosine, sine = torch.stack(by_chunks(part, positions, _elements(w) // len(w))).sum(dim=0)
@@ -192,9 +209,16 @@ def waves_at(positions: Tensor, variances: Tensor | None, w: Tensor) -> tuple[Te
 
 
 def _gather(
-    means: Tensor, variances: Tensor, masses: Tensor, w: Tensor, cosine: Tensor, sine: Tensor
+    means: Tensor,
+    variances: Tensor,
+    masses: Tensor,
+    w: Tensor,
+    cosine: Tensor,
+    sine: Tensor,
+    kept: Sequence[Tensor],
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients by means, variances and masses; those by the sums are `cosine` and `sine`."""
+    waves = iter(kept)
     curvature = -0.5 * w.square()
     # Rows: what multiplies the waves in the derivative by mass, mean and variance.
     with_cosine = torch.stack([cosine, w * sine, curvature * cosine], dim=1).to(means.dtype)
@@ -202,7 +226,10 @@ def _gather(
 
     @torch.no_grad()
     def part(rows: slice) -> Tensor:
-        c, s = waves_at(means[:, rows], variances[:, rows], w)
+        if kept:
+            c, s = next(waves), next(waves)
+        else:
+            c, s = waves_at(means[:, rows], variances[:, rows], w)
         return torch.baddbmm(with_cosine @ c, with_sine, s)
 
     sums = torch.cat(by_chunks(part, means, _elements(w) // len(w)), dim=-1).double()  # (B, 3, N)
