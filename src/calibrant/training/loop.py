@@ -142,8 +142,9 @@ def clip_gradients(weights: Sequence[Tensor], members: int) -> None:
         return
     rows = [gradient.flatten(1) for gradient in gradients]
     if rows[0].is_cuda:  # one sum over a copy is sooner done than one for every weight
-        rows = [torch.cat(rows, dim=1)]
-    norms = torch.stack([torch.linalg.vector_norm(row, dim=1) for row in rows]).norm(dim=0)
+        norms = torch.linalg.vector_norm(torch.cat(rows, dim=1), dim=1)
+    else:
+        norms = torch.stack([torch.linalg.vector_norm(row, dim=1) for row in rows]).norm(dim=0)
     factor = (_CLIP / (norms + 1e-6)).clamp(max=1.0)  # (M,)
     for gradient in gradients:
         gradient.mul_(factor.view(-1, *[1] * (gradient.ndim - 1)))
