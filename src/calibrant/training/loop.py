@@ -125,7 +125,7 @@ def train_step(
     for weight in weights:  # of those that stay as they are, too
         weight.grad = None
     losses = stage.loss(network, batch)
-    losses.sum().backward()
+    losses.backward(torch.ones_like(losses))
     clip_gradients(weights, network.size)
     optimiser.step()
     return losses.detach()
@@ -135,9 +135,9 @@ def clip_gradients(weights: Sequence[Tensor], members: int) -> None:
     """Limit the norm of every member's gradient, each by itself."""
     gradients = [weight.grad for weight in weights if weight.grad is not None]
     if members == 1:
-        norm = torch.stack(torch._foreach_norm(gradients)).norm()
-        # Nearly all are small enough, which is cheap to see unless the host must wait for it.
-        if norm.is_cuda or not norm <= _CLIP:
+        # Nearly all are small enough, which products tell at once unless the host must wait.
+        if gradients[0].is_cuda or not _square(gradients) <= _CLIP**2:
+            norm = torch.stack(torch._foreach_norm(gradients)).norm()
             clip_grads_with_norm_(weights, _CLIP, norm)
         return
     rows = [gradient.flatten(1) for gradient in gradients]
@@ -148,6 +148,11 @@ def clip_gradients(weights: Sequence[Tensor], members: int) -> None:
     factor = (_CLIP / (norms + 1e-6)).clamp(max=1.0)  # (M,)
     for gradient in gradients:
         gradient.mul_(factor.view(-1, *[1] * (gradient.ndim - 1)))
+
+
+def _square(gradients: Sequence[Tensor]) -> float:
+    """Squared length of a gradient, known to the host."""
+    return sum(torch.dot(part, part).item() for part in map(torch.flatten, gradients))
 
 
 def batches(n_rows: int, batch_size: int, orders: Sequence[torch.Generator]) -> Iterator[Tensor]:
