@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from calibrant.distributions import MonotoneMap, Normal, Recalibrated
-from calibrant.errors import DataError
+from calibrant.errors import DataError, ParameterError
 from calibrant.metrics import ecpe, noise_floor
 from calibrant.recalibration import fit_pit_map
 
@@ -113,6 +113,11 @@ def test_bad_values(values: list[float]) -> None:
 def test_bad_weights() -> None:
     with pytest.raises(DataError, match="Expected 2 sample weights"):
         fit_pit_map([0.1, 0.2], [1.0])
+
+
+def test_bad_shrink() -> None:
+    with pytest.raises(ParameterError, match="shrink must be True, False or"):
+        fit_pit_map([0.1, 0.2], shrink="scale")  # type: ignore[arg-type]
 
 
 def test_atoms_are_mapped_by_both_ends() -> None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
 from calibrant.distributions import MonotoneMap
-from calibrant.errors import DataError
+from calibrant.errors import DataError, ParameterError
 
 _CLOSEST = 1e-9  # knots nearer than this, in probability, are one
 _NARROWEST = 0.01  # scale of normal scores
@@ -65,6 +65,8 @@ def fit_pit_map(
     MonotoneMap
         To be used as ``Recalibrated(dist, g)``.
     """
+    if shrink not in (True, False, "spread"):
+        raise ParameterError(f'shrink must be True, False or "spread", got {shrink!r}.')
     values = np.asarray(pit, dtype=np.float64)
     lower = values if left is None else np.asarray(left, dtype=np.float64)
     weights = np.ones(len(values)) if sample_weight is None else np.asarray(sample_weight, float)
