@@ -16,7 +16,9 @@ import ast
 import os
 import sys
 from collections.abc import Sequence
+from datetime import date
 from functools import partial
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,11 +77,20 @@ def jobs_of(options: argparse.Namespace) -> list[Job]:
     rows: list[tuple[str, str, dict[str, Any]]] = [("default", "mmd", {})]
     rows += [(" ".join(each), "mmd", dict(map(parameter, each))) for each in options.settings]
     rows += [(key, key, {}) for key in options.methods]
-    trials = range(FIRST_TRIAL, FIRST_TRIAL + options.trials)
-    together = options.trials if options.device == "cuda" else 1
-    parts = [trials[i : i + together] for i in range(0, len(trials), together)]
     tasks = sorted(options.only, key=lambda name: ("metro" in name, "protein" in name))
-    return [Job(name, *row, part) for name in tasks[::-1] for row in rows for part in parts]
+    return [
+        Job(name, *row, trials)
+        for name in reversed(tasks)
+        for row in rows
+        for trials in parts_of(row[1], options)
+    ]
+
+
+def parts_of(method: str, options: argparse.Namespace) -> list[range]:
+    """Trials of a job: all on a GPU, if they can train as one batch, else one by one."""
+    trials = range(FIRST_TRIAL, FIRST_TRIAL + options.trials)
+    together = len(trials) if options.device == "cuda" and method_of(method).batched else 1
+    return [trials[i : i + together] for i in range(0, len(trials), together)]
 
 
 def parameter(text: str) -> tuple[str, Any]:
@@ -124,6 +135,9 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
+    if not options.settings and not options.methods:
+        print("Nothing to compare with the default: name settings with --try, see --help.")
+        return
     jobs = jobs_of(options)
     fit = partial(run, protocol=options.protocol, data=options.data, device=options.device)
     found: dict[tuple[str, str], dict[int, Score]] = {(job.dataset, job.row): {} for job in jobs}
@@ -134,6 +148,7 @@ def main() -> None:
         found[job.dataset, job.row].update(zip(job.trials, scores, strict=True))
         print(f"\r{count}/{len(jobs)}", end="", file=sys.stderr, flush=True)
     print(f"\npython {' '.join(sys.argv)}")
+    print(f"{date.today()}, torch {version('torch')}, {options.device}")
     show(found)
 
 

@@ -67,7 +67,7 @@ class DataWarning(CalibrantWarning):
 
 
 class ConvergenceWarning(CalibrantWarning):
-    """Issued when training ended before its stopping rule was met, or was rolled back."""
+    """Issued when training diverged, and weights of before are kept."""
 
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import torch
 from calibrant.distributions import Mixture
 from calibrant.errors import MissingDependencyError, ParameterError
 from calibrant.estimators.deep_gp import DeepGPRegressor
-from calibrant.networks.deep_gp import DeepGaussianProcess
+from calibrant.networks.deep_gp import DeepGaussianProcess, _unseen_cholesky
 
 QUICK: dict[str, Any] = {"epochs": 4, "inducing": 8, "random_state": 0, "device": "cpu"}
 NOISE = 0.2
@@ -352,3 +352,10 @@ def test_a_broken_kernel_says_what_to_change() -> None:
     process.output.covar_module.raw_outputscale.data.fill_(torch.nan)
     with pytest.raises(ParameterError, match=r"Training diverged.*Lower lr"):
         process.outputs(torch.randn(3, 2).double(), samples=2)
+
+
+def test_a_factor_that_nobody_looks_at_is_the_factor_or_no_number() -> None:
+    good = torch.tensor([[2.0, 1.0], [1.0, 2.0]])
+    torch.testing.assert_close(_unseen_cholesky(good), torch.linalg.cholesky(good))
+    bad = torch.tensor([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    assert _unseen_cholesky(bad).isnan().all()

@@ -82,6 +82,19 @@ def test_few_rows_are_cross_fitted_by_default() -> None:
     assert (model.n_held_out_, model.module_.size) == (1000, 2)
 
 
+def test_a_hold_out_learns_its_spread_and_folds_do_not(monkeypatch) -> None:
+    from calibrant.estimators import _pooled
+
+    asked, plain = [], _pooled.fit_pit_map
+    monkeypatch.setattr(
+        _pooled, "fit_pit_map", lambda *a, **k: asked.append(k["shrink"]) or plain(*a, **k)
+    )
+    X = np.random.default_rng(0).normal(size=(300, 1))
+    for folds in (0, 3):
+        MMDRegressor(cross_fit=folds, epochs=1, matching_epochs=1, device="cpu").fit(X, X[:, 0])
+    assert asked == ["spread", True]
+
+
 def test_all_rows_are_held_out() -> None:
     X, y = make_data()
     model = cross_fitted(X, y)

@@ -143,5 +143,8 @@ def test_a_network_that_is_lost_is_named() -> None:
         model.fit(X[:, None], y)
     assert np.isfinite(model.predict(X[:, None])).all()
     model = MMDRegressor(matching_lr=1e30, epochs=2, matching_epochs=5, device="cpu")
-    with pytest.warns(ConvergenceWarning, match=r"of stage 2.*Lower matching_lr\.$"):
+    with pytest.warns(ConvergenceWarning, match=r"of stage 2.* are kept.*Lower matching_lr\.$"):
+        model.fit(X[:, None], y)
+    model.set_params(rollback=False)
+    with pytest.raises(ParameterError, match=r"Nothing was rolled back.*set rollback=True\.$"):
         model.fit(X[:, None], y)

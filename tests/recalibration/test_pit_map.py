@@ -63,9 +63,17 @@ def test_a_spread_is_learned_from_few_rows() -> None:
     assert skewed["spread"] < 1.1 * skewed[True]
 
 
-def test_values_of_no_spread_leave_the_shape_alone() -> None:
-    one, p = np.full(100, 0.3), np.linspace(0, 1, 33)
-    np.testing.assert_allclose(fit_pit_map(one, shrink="spread")(p), fit_pit_map(one)(p), atol=0.01)
+@pytest.mark.parametrize("values", [np.full(100, 0.3), np.random.default_rng(0).random(40) ** 2])
+def test_no_spread_is_learned_from_values_that_are_alike_or_very_few(values) -> None:
+    assert fit_pit_map(values, shrink="spread") == fit_pit_map(values)
+
+
+def test_rows_without_weight_tell_no_spread() -> None:
+    u = stats.norm.cdf(1.3 * np.random.default_rng(0).standard_normal(300))
+    padded = fit_pit_map(
+        np.append(u, np.zeros(200)), np.repeat([1.0, 0.0], [300, 200]), shrink="spread"
+    )
+    assert padded == fit_pit_map(u, shrink="spread") != fit_pit_map(u)
 
 
 def test_finite_sample_levels() -> None:

@@ -14,7 +14,7 @@ from calibrant.losses import negative_log_likelihood
 from calibrant.networks import GaussianHead, MemberNetworks, build_network
 from calibrant.training import Record, Rows, Silent, Stage, resolve_device, run_stage
 from calibrant.training.devices import threads_for
-from calibrant.training.loop import batches
+from calibrant.training.loop import batches, clip_gradients
 
 
 def make_rows(n: int, seed: int) -> Rows:
@@ -155,6 +155,29 @@ def test_together_the_members_share_batches_and_stop_as_one() -> None:
     assert (1,) in seen
     assert sum(r["best"] for r in records) == 1
     assert records[-1]["validation_score"] < records[0]["validation_score"]
+
+
+@pytest.mark.parametrize("size", [0.1, 4.0, math.inf])
+@pytest.mark.parametrize("members", [1, 3])
+def test_gradients_are_clipped_member_by_member(members: int, size: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    weights = [torch.zeros(members, *shape, requires_grad=True) for shape in ((5, 4), (4,), (2,))]
+    for weight in weights[:2]:  # the last one has no gradient
+        weight.grad = torch.randn(weight.shape, generator=generator)
+        weight.grad[0] *= size
+    alone = [
+        [weight.grad[m].clone() for weight in weights[:2] if weight.grad is not None]
+        for m in range(members)
+    ]
+    clip_gradients(weights, members)
+    for m, gradients in enumerate(alone):
+        leaves = [torch.zeros_like(g, requires_grad=True) for g in gradients]
+        for leaf, gradient in zip(leaves, gradients, strict=True):
+            leaf.grad = gradient
+        torch.nn.utils.clip_grad_norm_(leaves, 10.0)
+        for leaf, weight in zip(leaves, weights, strict=False):
+            assert weight.grad is not None
+            torch.testing.assert_close(weight.grad[m], leaf.grad, equal_nan=True)
 
 
 def test_devices() -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
+import torch
 from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 
 from calibrant.errors import ParameterError
-from calibrant.losses import crps, negative_log_likelihood
-from calibrant.networks import MemberNetworks
+from calibrant.losses import crps, negative_log_likelihood, normal_likelihood
+from calibrant.networks import GaussianHead, MemberNetworks, scale_and_slope
 from calibrant.training import Rows
 
 
@@ -15,8 +20,30 @@ def mean_nll(network: MemberNetworks, rows: Rows, beta: float = 0.0) -> Tensor:
 
     With a `PointHead` it is half the mean squared error, up to a constant.
     """
-    loss = negative_log_likelihood(network(rows.x), rows.y, beta=beta)
-    return (rows.weight * loss).mean(dim=-1)
+    outputs = network.outputs(rows.x)
+    if isinstance(network.head, GaussianHead) and outputs.requires_grad:
+        value = _MeanNormalLikelihood.apply(outputs, rows.y, rows.weight, beta)  # type: ignore[no-untyped-call]
+        return cast(Tensor, value)
+    dist = network.head.torch_distribution(outputs)
+    return (rows.weight * negative_log_likelihood(dist, rows.y, beta=beta)).mean(dim=-1)
+
+
+class _MeanNormalLikelihood(Function):
+    """From outputs (M, b, 2) to losses (M,) as one node: the graph of the formula has ten."""
+
+    @staticmethod
+    def forward(ctx: Any, outputs: Tensor, y: Tensor, weight: Tensor, beta: float) -> Tensor:
+        mean, log_variance = outputs.unbind(dim=-1)
+        scale, slope = scale_and_slope(log_variance)
+        value, to_mean, to_scale = normal_likelihood(mean, scale, y, beta, weight)
+        ctx.save_for_backward(torch.stack([to_mean, to_scale * slope], dim=-1))
+        return value.mean(dim=-1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None, None]:
+        (own,) = ctx.saved_tensors
+        return own * (slope / own.shape[1])[:, None, None], None, None, None
 
 
 def mean_crps(network: MemberNetworks, rows: Rows) -> Tensor:

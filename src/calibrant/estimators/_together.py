@@ -29,12 +29,12 @@ class Lot(NamedTuple):
     learn: Callable[[], None]  # what the trained model learns from rows held out
 
     def of_first(self, members: int) -> Lot:
-        """What its first network sees for so many of them, and nothing to learn later."""
+        """What its first network sees, for so many of them."""
         train, validation = (
             side.of_first(members) if isinstance(side, MemberRows) else side
             for side in (self.train, self.validation)
         )
-        return Lot(self.rows, train, validation, self.seed, lambda: None)
+        return self._replace(train=train, validation=validation)
 
 
 def fit_together(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str, Any]]) -> None:
@@ -94,13 +94,16 @@ def fit_together(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str,
 
 
 def train_together(models: Sequence[NetworkRegressor], lots: Sequence[Lot]) -> None:
-    """Let the models look ahead, then train their networks."""
+    """Let the models look ahead, train their networks, then learn from rows held out."""
     models[0]._look_ahead(models, lots)
     train_networks(models, lots)
+    for model, lot in zip(models, lots, strict=True):
+        _check_convergence(model.history_)
+        lot.learn()
 
 
 def train_networks(models: Sequence[NetworkRegressor], lots: Sequence[Lot]) -> None:
-    """Train the networks of prepared models and let each model learn from its held-out rows."""
+    """Train the networks of prepared models."""
     leader, members = models[0], models[0]._n_members()
     device = lots[0].rows.y.device
     # Everything random follows the seeds, and torch's global generator stays as it is.
@@ -127,26 +130,29 @@ def train_networks(models: Sequence[NetworkRegressor], lots: Sequence[Lot]) -> N
             )
             for history, more in zip(histories, records, strict=True):
                 history += more
-    for i, (model, lot) in enumerate(zip(models, lots, strict=True)):
+    for i, model in enumerate(models):
         model.module_ = network.part(slice(i * members, (i + 1) * members)).eval()
         model.history_ = histories[i]
-        _warn_if_lost(model.history_)
-        lot.learn()
 
 
-def _warn_if_lost(history: Sequence[Record]) -> None:
-    """Say where a network was lost: its best weights are of before, perhaps those of the start."""
-    for record in history:
-        if record["train_loss"] is not None and not math.isfinite(record["train_loss"]):
-            warnings.warn(
-                f"Training diverged in epoch {record['epoch']} of stage {record['stage']}: a "
-                "network's loss is no longer a number. The weights of its best epoch before are "
-                "kept, those before training if there is none. Lower "
-                f"{'lr' if record['stage'] == 1 else 'matching_lr'}.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-            return
+def _check_convergence(history: Sequence[Record]) -> None:
+    """Say where a network was lost, and what became of it."""
+    lost = [record for record in history if not math.isfinite(record["train_loss"] or 0.0)]
+    if not lost:
+        return
+    what = (
+        f"Training diverged in epoch {lost[0]['epoch']} of stage {lost[0]['stage']}: a network's "
+        "loss is no longer a number."
+    )
+    remedy = f"Lower {'lr' if lost[0]['stage'] == 1 else 'matching_lr'}"
+    if any(record["best"] for record in lost):
+        raise ParameterError(f"{what} Nothing was rolled back. {remedy}, or set rollback=True.")
+    warnings.warn(
+        f"{what} Its best weights before are kept, those before training if there are none. "
+        f"{remedy}.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
 
 
 def _side(lots: Sequence[Lot], name: str, members: int) -> Rows | MemberRows:

@@ -17,7 +17,13 @@ from sklearn.utils.validation import (
 )
 
 from calibrant.errors import CalibrantError, DataError, DataWarning
-from calibrant.estimators._table import TableEncoder, as_frame, needs_encoder, to_local
+from calibrant.estimators._table import (
+    TableEncoder,
+    as_frame,
+    check_finite,
+    needs_encoder,
+    to_local,
+)
 from calibrant.estimators._windows import Windows
 
 if TYPE_CHECKING:
@@ -118,6 +124,7 @@ def check_matrix(model: NetworkRegressor, X: Any, *, reset: bool) -> Array:
     with _in_our_family():
         if hasattr(X, "dtypes") and hasattr(X, "columns"):
             validate_data(model, X, reset=reset, skip_check_array=True)
+            check_finite(as_frame(X))
             encode = needs_encoder(X, impute=impute)
         else:
             gaps = "allow-nan" if impute else True

@@ -1,7 +1,13 @@
 """Training objectives: likelihoods, scoring rules and distribution matching."""
 
-from calibrant.losses.likelihood import negative_log_likelihood
+from calibrant.losses.likelihood import negative_log_likelihood, normal_likelihood
 from calibrant.losses.matching import DistributionMatchingLoss
 from calibrant.losses.scores import crps, kernel_score
 
-__all__ = ["DistributionMatchingLoss", "crps", "kernel_score", "negative_log_likelihood"]
+__all__ = [
+    "DistributionMatchingLoss",
+    "crps",
+    "kernel_score",
+    "negative_log_likelihood",
+    "normal_likelihood",
+]

@@ -36,23 +36,32 @@ def negative_log_likelihood(dist: TorchDistribution, y: Tensor, *, beta: float =
     return loss * dist.variance.detach() ** beta if beta else loss
 
 
-class _NormalLikelihood(Function):
-    """Value and gradient in one go: small batches cost by the operation, not by the number.
+def normal_likelihood(
+    loc: Tensor, scale: Tensor, y: Tensor, beta: float = 0.0, weight: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Value and slopes of the negative log-likelihood of normals in one go, without autograd.
 
     With ``z = (mu - y) / sigma`` the value is ``log sigma + z^2 / 2 + log(2 pi) / 2``, its slopes
-    are ``z / sigma`` and ``(1 - z^2) / sigma``.
+    by mu and sigma are ``z / sigma`` and ``(1 - z^2) / sigma``, all times the weights of the rows
+    and ``sigma^(2 beta)``. Small batches cost by the operation, not by the number: these are few.
     """
+    slope = scale.reciprocal()
+    z = (loc - y) * slope
+    value = torch.addcmul(scale.log(), z, z, value=0.5) + 0.5 * math.log(math.tau)
+    if beta:
+        power = scale ** (2.0 * beta)
+        weight = power if weight is None else weight * power
+    if weight is not None:
+        value, slope = value * weight, slope * weight
+    to_loc = z * slope
+    return value, to_loc, torch.addcmul(slope, z, to_loc, value=-1.0)
 
+
+class _NormalLikelihood(Function):
     @staticmethod
     def forward(ctx: Any, loc: Tensor, scale: Tensor, y: Tensor, beta: float) -> Tensor:
-        slope = scale.reciprocal()
-        z = (loc - y) * slope
-        value = torch.addcmul(scale.log(), z, z, value=0.5) + 0.5 * math.log(math.tau)
-        if beta:
-            weight = scale ** (2.0 * beta)
-            value, slope = value * weight, slope * weight
-        to_loc = z * slope
-        ctx.save_for_backward(to_loc, torch.addcmul(slope, z, to_loc, value=-1.0))
+        value, *slopes = normal_likelihood(loc, scale, y, beta)
+        ctx.save_for_backward(*slopes)
         return value
 
     @staticmethod

@@ -8,7 +8,14 @@ from calibrant.networks.distribution_network import (
     own_dropout,
 )
 from calibrant.networks.embeddings import InputGate, PeriodicEmbedding
-from calibrant.networks.heads import GaussianHead, Head, MixtureHead, PointHead, to_numpy
+from calibrant.networks.heads import (
+    GaussianHead,
+    Head,
+    MixtureHead,
+    PointHead,
+    scale_and_slope,
+    to_numpy,
+)
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
 from calibrant.networks.quantiles import LogisticLines, QuantileHead
@@ -31,5 +38,6 @@ __all__ = [
     "close_gates",
     "hide_inputs",
     "own_dropout",
+    "scale_and_slope",
     "to_numpy",
 ]

@@ -234,19 +234,25 @@ def _correlations(a: Tensor, b: Tensor) -> Tensor:
 
 def _cholesky(covariance: Tensor) -> Tensor:
     """Factor of a kernel matrix (m, m)."""
-    jitter = _JITTER * torch.eye(len(covariance), device=covariance.device)
-    factor: Tensor
-    if covariance.is_cuda:  # without a look at the answer, so that a step can be recorded:
-        # a matrix without a factor makes not-a-numbers, and an epoch of those is never kept
-        factor, _ = torch.linalg.cholesky_ex(covariance + jitter)
-        return factor
+    covariance = covariance + _JITTER * torch.eye(len(covariance), device=covariance.device)
+    if covariance.is_cuda:
+        return _unseen_cholesky(covariance)
     try:
-        factor = psd_safe_cholesky(covariance + jitter)
+        factor: Tensor = psd_safe_cholesky(covariance)
     except (NanError, NotPSDError) as error:
         raise ParameterError(
             f"Training diverged: a kernel matrix has no Cholesky factor ({error}). Lower lr."
         ) from error
     return factor
+
+
+def _unseen_cholesky(covariance: Tensor) -> Tensor:
+    """Factor that the host does not look at, so that a GPU can record the step.
+
+    A matrix that has none makes not-a-numbers, and an epoch of those is never kept.
+    """
+    factor, info = torch.linalg.cholesky_ex(covariance)
+    return torch.where(info == 0, factor, torch.nan)
 
 
 def _of_samples(layer: GPLayer, rows: Tensor) -> tuple[Tensor, Tensor]:

@@ -152,25 +152,29 @@ def bounded_scale(log_variance: Tensor) -> Tensor:
     return cast(Tensor, _BoundedScale.apply(log_variance))  # type: ignore[no-untyped-call]
 
 
-class _BoundedScale(Function):
-    """Value and slope in one go: a step of training has few rows and pays by the operation.
+def scale_and_slope(log_variance: Tensor) -> tuple[Tensor, Tensor]:
+    """`bounded_scale` and its derivative in one go, without autograd.
 
     ``sqrt(e^lowest + e^highest / (1 + e^(highest - s)))`` is the exponential of half of ``s``
     held from both sides by a softplus.
     """
+    if in_triton(log_variance):
+        from calibrant.networks._triton_scale import bound_scale
+
+        return bound_scale(log_variance, _LOWEST, _HIGHEST)
+    above = log_variance - _HIGHEST
+    free = math.exp(_HIGHEST) * torch.sigmoid(above)  # the variance without its lower bound
+    scale = torch.sqrt(free + math.exp(_LOWEST))
+    return scale, 0.5 * free * torch.sigmoid(-above) / scale
+
+
+class _BoundedScale(Function):
+    """One node of the graph: a step of training has few rows and pays by the operation."""
 
     @staticmethod
     def forward(ctx: Any, log_variance: Tensor) -> Tensor:
-        if in_triton(log_variance):
-            from calibrant.networks._triton_scale import bound_scale
-
-            scale, slope = bound_scale(log_variance, _LOWEST, _HIGHEST)
-            ctx.save_for_backward(slope)
-            return scale
-        above = log_variance - _HIGHEST
-        free = math.exp(_HIGHEST) * torch.sigmoid(above)  # the variance without its lower bound
-        scale = torch.sqrt(free + math.exp(_LOWEST))
-        ctx.save_for_backward(0.5 * free * torch.sigmoid(-above) / scale)
+        scale, slope = scale_and_slope(log_variance)
+        ctx.save_for_backward(slope)
         return scale
 
     @staticmethod

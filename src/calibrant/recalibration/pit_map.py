@@ -14,6 +14,7 @@ from calibrant.errors import DataError, ParameterError
 
 _CLOSEST = 1e-9  # knots nearer than this, in probability, are one
 _NARROWEST = 0.01  # scale of normal scores
+_LEAST_FOR_SPREAD = 50  # fewer values make a perfect forecaster worse than they mend a bad one
 # Of the deviation that chance explains, what is left when mean and variance are those of the
 # values: the Cramer-von Mises statistic of normals has the mean 1/6, and 0.06 with both fitted.
 _AFTER_SPREAD = 0.36
@@ -55,10 +56,10 @@ def fit_pit_map(
         what has a closed form without atoms.
     shrink : bool or "spread", default True
         Draw the map towards the identity by what chance explains. "spread" draws it towards
-        ``Phi((Phi^-1(p) - a) / b)`` instead, whose shift and scale are learned first: for networks
-        on few rows, which are nearly always too sure of themselves, also where the rows at hand
-        do not prove it. With atoms there is nothing to draw: the search starts at the identity
-        and ends where chance explains the rest.
+        ``Phi((Phi^-1(p) - a) / b)`` instead, whose shift and scale are learned first, from 50 rows
+        on: for networks, which are nearly always too sure of themselves, also where the rows at
+        hand do not prove it. With atoms there is nothing to draw: the search starts at the
+        identity and ends where chance explains the rest.
 
     Returns
     -------
@@ -101,27 +102,27 @@ def _smooth(
     levels = _levels(round(rows))
     x, y = _strictly_inside(np.interp(levels, attained, values), levels)
     if shrink:
-        by_chance, start, left = 1.0, x, values
-        if shrink == "spread":
+        by_chance, start, moved = 1.0, x, values
+        if shrink == "spread" and (line := _normal_line(values, attained, rows)):
             by_chance = _AFTER_SPREAD
-            start, left = (_spread(part, values, attained) for part in (x, values))
-        share = by_chance / max(deviation(left, attained, rows), 1e-300)
+            start, moved = (ndtr((ndtri(part) - line[0]) / line[1]) for part in (x, values))
+        share = by_chance / max(deviation(moved, attained, rows), 1e-300)
         y, x = _strictly_inside(start + max(0.0, 1.0 - share**2) * (y - start), x)
     return MonotoneMap(x, y)
 
 
-def _spread(p: Array, values: Array, attained: Array) -> Array:
-    """Shift and scale the normal scores of p as makes those of the values standard normal.
+def _normal_line(values: Array, attained: Array, rows: float) -> tuple[float, float] | None:
+    """Shift and scale that make the normal scores of the values standard normal.
 
-    A line through their quantiles at 5%, 10% ... 95%: tails are few rows, and another story.
+    A line through their quantiles at 5%, 10% ... 95%: tails are few rows, and another story. None
+    where the values are too few, or so alike that they tell no spread.
     """
+    if rows < _LEAST_FOR_SPREAD:
+        return None
     levels = np.arange(1, 20) / 20
     scores = ndtri(np.clip(np.interp(levels, attained, values), _CLOSEST, 1.0 - _CLOSEST))
     scale, shift = np.polyfit(ndtri(levels), scores, 1)
-    if scale < _NARROWEST:  # values that are nearly all the same tell no spread
-        return p
-    moved: Array = ndtr((ndtri(p) - shift) / scale)
-    return moved
+    return (float(shift), float(scale)) if scale >= _NARROWEST else None
 
 
 def deviation(values: Array, attained: Array, rows: float) -> float:

@@ -134,6 +134,8 @@ def train_step(
 def clip_gradients(weights: Sequence[Tensor], members: int) -> None:
     """Limit the norm of every member's gradient, each by itself."""
     gradients = [weight.grad for weight in weights if weight.grad is not None]
+    if not gradients:
+        return
     if members == 1:
         # Nearly all are small enough, which products tell at once unless the host must wait.
         if gradients[0].is_cuda or not _square(gradients) <= _CLIP**2:

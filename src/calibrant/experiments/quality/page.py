@@ -29,8 +29,9 @@ sets of the paper.
   change and the models here stay as they are; `python benchmarks/adaptive.py` measures what
   recalibration on the way makes of them.
 - Everything is fitted on training rows only. Settings were chosen on trials from 100 on; the
-  figures are those of trials below. One idea, maps by the predicted mean, came from figures of
-  reported trials; whether it pays and its settings were found on others (benchmarks/README.md).
+  figures are those of trials below. Two ideas, maps by the predicted mean and the spread first in
+  the map of held-out rows, came from figures of reported trials; whether they pay and their
+  settings were found on others (benchmarks/README.md).
 - The *floor* is what a perfect forecaster scores on as many test rows, the *limit* what one does
   whose map was learned from all training rows. Figures are means over trials with their standard
   errors, differences are paired by trial.

@@ -1,0 +1,34 @@
+"""Objectives that several methods share."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from calibrant.estimators._objectives import mean_nll
+from calibrant.losses import negative_log_likelihood
+from calibrant.networks import GaussianHead, MemberNetworks, build_network
+from calibrant.training import Rows
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.3, 0.5])
+@pytest.mark.parametrize("members", [1, 3])
+def test_the_likelihood_of_normals_in_one_node_is_that_of_the_formula(
+    members: int, beta: float
+) -> None:
+    torch.manual_seed(0)
+    networks = [build_network("mlp", 2, (8,), GaussianHead()) for _ in range(members)]
+    network = MemberNetworks(networks).double()
+    rows = Rows(*(torch.rand(members, 30, *shape).double() for shape in ((2,), (), ())))
+    scale = torch.arange(1.0, members + 1.0)  # members' losses go different ways
+
+    loss = mean_nll(network, rows, beta)
+    gradients = torch.autograd.grad((scale * loss).sum(), list(network.parameters()))
+
+    each = negative_log_likelihood(network(rows.x), rows.y, beta=beta)
+    formula = (rows.weight * each).mean(dim=-1)
+    torch.testing.assert_close(loss, formula)
+    expected = torch.autograd.grad((scale * formula).sum(), list(network.parameters()))
+    torch.testing.assert_close(gradients, expected)
+    with torch.no_grad():
+        torch.testing.assert_close(mean_nll(network, rows, beta), formula.detach())
