@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from calibrant import metrics
 from calibrant.distributions import (
@@ -125,6 +126,20 @@ def test_verdicts() -> None:
     bent = verdict_of(Recalibrated(Normal(loc, scale), pointed), y)
     assert bent.startswith("Misshapen: ")
     assert " but " in bent
+
+
+def test_a_verdict_between_the_two() -> None:
+    """Above what 95% of perfect forecasters have, but not by as much as two tests ask for."""
+    told = set()
+    for scale in np.linspace(0.9, 1.0, 41):
+        y = stats.norm.ppf((np.arange(1000) + 0.5) / 1000)
+        scores = evaluate(Normal(np.zeros(1000), np.full(1000, scale)), y)
+        told.add(scores.verdict.split(":")[0])
+        if scores.verdict.startswith("Not clearly miscalibrated: "):
+            assert not scores.test.reject
+            assert scores.ecpe > scores.floor.ecpe_range[1]
+            assert "is more than chance mostly gives at n = 1,000 (floor 0.0100" in scores.verdict
+    assert told == {"Calibrated", "Not clearly miscalibrated", "Overconfident"}
 
 
 def test_the_verdict_names_the_test_whose_p_value_it_quotes() -> None:

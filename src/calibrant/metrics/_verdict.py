@@ -20,6 +20,8 @@ def verdict(
 ) -> str:
     """Say calibrated, biased, overconfident, underconfident or misshapen, with the evidence.
 
+    Between calibrated and the others is what one of the tests alone would reject, but not both.
+
     Parameters
     ----------
     u : array of shape (n,)
@@ -30,16 +32,18 @@ def verdict(
         Calibration in deciles of the predicted mean and spread, by what they are deciles of.
     """
     if not test.reject:
+        found, usual = "Calibrated", "is what chance gives"
+        if test.ecpe > floor.ecpe_range[1]:  # of two tests one in twenty may go wrong, not each
+            found, usual = "Not clearly miscalibrated", "is more than chance mostly gives"
         chance = (
-            f"ECPE {test.ecpe:.4f} is what chance gives at n = {test.n:,} "
-            f"(floor {floor.ecpe:.4f}, 95% of perfect forecasters below "
-            f"{floor.ecpe_range[1]:.4f})"
+            f"ECPE {test.ecpe:.4f} {usual} at n = {test.n:,} (floor {floor.ecpe:.4f}, 95% of "
+            f"perfect forecasters below {floor.ecpe_range[1]:.4f})"
         )
         of, worst = max(bins.items(), key=lambda item: item[1].mean_ecpe / item[1].mean_floor)
         if worst.mean_ecpe <= mean_ecpe_quantile(worst.floor, 0.99):
-            return f"Calibrated: {chance}."
+            return f"{found}: {chance}."
         within = f"ECPE {worst.mean_ecpe:.4f}, floor {worst.mean_floor:.4f}"
-        return f"Calibrated on average: {chance}, but not within deciles of the {of} ({within})."
+        return f"{found} on average: {chance}, but not within deciles of the {of} ({within})."
     p_value, judge = min((test.p_value, "ECPE"), (test.pit_p_value, "PIT"))
     evidence = (
         f"ECPE {test.ecpe:.4f}, floor {floor.ecpe:.4f} at n = {test.n:,}, "
