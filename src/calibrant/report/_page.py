@@ -118,6 +118,8 @@ def _verdict(forecast: Judged, level: float, n: int) -> dict[str, str]:
         f"{percent(high, n)}"
     )
     verdict, state = scores.verdict, "bad" if scores.test.reject else "good"
+    if state == "good" and scores.ecpe > scores.floor.ecpe_range[1]:
+        state = "mixed"
     if state == "good" and not low <= scores.coverage <= high:
         # One level in twenty is out by chance, and says less than all levels together.
         state = "mixed"
