@@ -252,7 +252,8 @@ def _unseen_cholesky(covariance: Tensor) -> Tensor:
     A matrix that has none makes not-a-numbers, and an epoch of those is never kept.
     """
     factor, info = torch.linalg.cholesky_ex(covariance)
-    return torch.where(info == 0, factor, torch.nan)
+    filled: Tensor = factor.masked_fill(info != 0, torch.nan)
+    return filled
 
 
 def _of_samples(layer: GPLayer, rows: Tensor) -> tuple[Tensor, Tensor]:
