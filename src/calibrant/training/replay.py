@@ -24,7 +24,7 @@ class Replay:
     Parameters
     ----------
     function : callable
-        Tensors in, one tensor out, which is overwritten by the next call.
+        Tensors in, one tensor out.
     generators : sequence of torch.Generator
         Sources of random numbers inside the function, besides torch's own.
     """
@@ -80,7 +80,7 @@ class _Recording:
         for own, given in zip(self._inputs, inputs, strict=True):
             own.copy_(given)
         self._graph.replay()
-        return self._output
+        return self._output.clone()  # the next replay writes over it
 
 
 @contextmanager
