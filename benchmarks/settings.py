@@ -29,6 +29,7 @@ from calibrant.experiments.methods import build, method_of
 from calibrant.experiments.trial import fit_and_predict
 
 FIRST_TRIAL = 100
+LARGE = ("metro_traffic", "protein")
 
 
 class Job(NamedTuple):
@@ -77,10 +78,9 @@ def jobs_of(options: argparse.Namespace) -> list[Job]:
     rows: list[tuple[str, str, dict[str, Any]]] = [("default", "mmd", {})]
     rows += [(" ".join(each), "mmd", dict(map(parameter, each))) for each in options.settings]
     rows += [(key, key, {}) for key in options.methods]
-    tasks = sorted(options.only, key=lambda name: ("metro" in name, "protein" in name))
     return [
         Job(name, *row, trials)
-        for name in reversed(tasks)
+        for name in sorted(options.only, key=lambda name: name not in LARGE)
         for row in rows
         for trials in parts_of(row[1], options)
     ]

@@ -229,6 +229,14 @@ def test_text_that_is_not_categorical_is_refused(method) -> None:
         method(**QUICK).fit(frame, np.arange(20.0))
 
 
+@pytest.mark.parametrize("missing", ["error", "impute"])
+def test_infinity_in_a_frame_is_named_by_its_column(missing: str) -> None:
+    frame = pd.DataFrame({"a": np.arange(30.0), "b": np.append(np.arange(29.0), np.inf)})
+    model = HeteroscedasticRegressor(missing=missing, epochs=1)
+    with pytest.raises(DataError, match=r"X contains infinity, in 'b'\."):
+        model.fit(frame, np.arange(30.0))
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_not_a_number_and_infinity_are_refused(method, bad: float) -> None:
     X, y = make_data()

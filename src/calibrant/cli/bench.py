@@ -117,9 +117,10 @@ def paper(
     if preset not in ("full", "quick"):
         raise ParameterError(f"--preset must be full or quick; got {preset!r}.")
     quick, voice = preset == "quick", Voice(quiet=quiet)
-    tasks, keys = list(TASKS), names(methods) or list(METHODS)
+    tasks, keys = list(TASKS), names(methods)
     if study == "depth":
-        tasks, keys = ["wine"], in_depth(names(methods) or DEPTH_STUDY)
+        tasks, keys = ["wine"], in_depth(keys or DEPTH_STUDY)
+    keys = keys or list(METHODS)
     if left_out := sorted(set(keys) - set(installed(keys))):
         if methods:
             raise MissingDependencyError(f"Not installed: {', '.join(left_out)}. {_EXTRAS}")

@@ -124,7 +124,6 @@ def check_matrix(model: NetworkRegressor, X: Any, *, reset: bool) -> Array:
     with _in_our_family():
         if hasattr(X, "dtypes") and hasattr(X, "columns"):
             validate_data(model, X, reset=reset, skip_check_array=True)
-            check_finite(as_frame(X))
             encode = needs_encoder(X, impute=impute)
         else:
             gaps = "allow-nan" if impute else True
@@ -134,6 +133,8 @@ def check_matrix(model: NetworkRegressor, X: Any, *, reset: bool) -> Array:
             model.encoder_ = TableEncoder(impute=impute).fit(as_frame(X)) if encode else None
         if model.encoder_ is not None:
             X = model.encoder_.transform(as_frame(X))
+        elif hasattr(X, "columns"):
+            check_finite(as_frame(X))  # by name, which the encoder does itself
         return cast(Array, check_array(X, dtype=np.float64, input_name="X", estimator=model))
 
 

@@ -20,7 +20,8 @@ def verdict(
 ) -> str:
     """Say calibrated, biased, overconfident, underconfident or misshapen, with the evidence.
 
-    Between calibrated and the others is what one of the tests alone would reject, but not both.
+    Between calibrated and the others is an ECPE that one test would reject by itself, but not as
+    one of two, which together may raise a false alarm in one of twenty cases.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ def verdict(
     """
     if not test.reject:
         found, usual = "Calibrated", "is what chance gives"
-        if test.ecpe > floor.ecpe_range[1]:  # of two tests one in twenty may go wrong, not each
+        if not floor.explains(test.ecpe):
             found, usual = "Not clearly miscalibrated", "is more than chance mostly gives"
         chance = (
             f"ECPE {test.ecpe:.4f} {usual} at n = {test.n:,} (floor {floor.ecpe:.4f}, 95% of "

@@ -37,6 +37,10 @@ class NoiseFloor:
     ecpe_range: tuple[float, float]
     mcpe_range: tuple[float, float]
 
+    def explains(self, ecpe: float) -> bool:
+        """Whether chance gives this ECPE, or more, to more than 5% of perfect forecasters."""
+        return ecpe <= self.ecpe_range[1]
+
     def __str__(self) -> str:
         return (
             f"A perfect forecaster on {self.n:,} rows scores ECPE {self.ecpe:.4f} "

@@ -73,8 +73,9 @@ class GPLayer(ApproximateGP):  # type: ignore[misc]
         points = self.variational_strategy.inducing_points
         mean, root = self._whitened()  # (n_outputs, m), (n_outputs, m, m)
         scale, lengths = self.covar_module.outputscale, self.covar_module.base_kernel.lengthscale
-        factor = _cholesky(scale * _correlations(points / lengths, points / lengths))
-        across = scale * _correlations(points / lengths, x / lengths)
+        points = points / lengths
+        factor = _cholesky(scale * _correlations(points, points))
+        across = scale * _correlations(points, x / lengths)
         a = torch.linalg.solve_triangular(factor, across, upper=False)  # (m, n)
         known = a.square().sum(dim=0)
         added = (root.mT @ a).square().sum(dim=1)  # (n_outputs, n)

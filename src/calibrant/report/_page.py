@@ -117,10 +117,12 @@ def _verdict(forecast: Judged, level: float, n: int) -> dict[str, str]:
         f"row{'s' if n > 1 else ''}; a perfect forecaster lands between {percent(low, n)} and "
         f"{percent(high, n)}"
     )
-    verdict, state = scores.verdict, "bad" if scores.test.reject else "good"
-    if state == "good" and scores.ecpe > scores.floor.ecpe_range[1]:
+    verdict, state = scores.verdict, "good"
+    if scores.test.reject:
+        state = "bad"
+    elif not scores.floor.explains(scores.ecpe):
         state = "mixed"
-    if state == "good" and not low <= scores.coverage <= high:
+    elif not low <= scores.coverage <= high:
         # One level in twenty is out by chance, and says less than all levels together.
         state = "mixed"
         verdict += (
