@@ -377,9 +377,9 @@ def marginal_rate(
         reach = float(torch.maximum(mean.max(), y.max()) - torch.minimum(mean.min(), y.min()))
         period = reach + TAIL * (max(bandwidths) + 2.0 * float(variance.max())) ** 0.5
         waves = period * TAIL / (2.0 * np.pi * min(bandwidths) ** 0.5)
-        # The first 8 waves of a row take 50 instructions each, the others a rotation and a sum:
-        # 10 for the target, 10 for the prediction, and 11 for the gradient.
-        instructions = 8 * 50 * 3 + (10 + 10 + 11) * waves
+        # A wave of a target, of a normal, and of its gradient: a rotation and sums. Every 16 waves
+        # start afresh: a sine and a cosine twice, 60 instructions, and damping of normals, 46.
+        instructions = (8 + 11 + 15) * waves + (60 + 2 * 106) * np.ceil(waves / 16)
         # Mean, variance, target and their masses twice, and again for the gradient; two written.
         moved = 4 * (3 + 5 + 3 + 2)
         bounds = instructions * n / options.fp32_rate, moved * n / options.bandwidth

@@ -10,7 +10,9 @@ from calibrant.kernels import PUBLISHED_BANDWIDTHS, GaussianKernel, adaptive_ban
 from calibrant.losses._difference import Difference
 from calibrant.losses._fused import add_up_pairs
 
-pytest.importorskip("triton", reason="Triton is not installed (Linux only)")
+triton = pytest.importorskip("triton", reason="Triton is not installed (Linux only)")
+tl = triton.language
+from calibrant.losses._triton_waves import _wave  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -84,9 +86,8 @@ def waves_module(monkeypatch):
     from calibrant.losses import _linear, _triton_waves, matching
 
     # Few programs, which an interpreter takes one by one, but more than one of each.
-    for name, value in {"ROWS": 64, "NODES": 32, "PROGRAMS": 4, "SUMMED": 256}.items():
+    for name, value in {"PROGRAMS": 4, "MOST_WAVES": 512}.items():
         monkeypatch.setattr(_triton_waves, f"_{name}", value)
-    monkeypatch.setattr(_triton_waves, "_MOST_WAVES", 512)
     for module in (_linear, matching):
         monkeypatch.setattr(module, "in_triton", lambda y: y.dtype != torch.float64)
     return _triton_waves
@@ -122,8 +123,16 @@ def marginal(n: int, k: int, dtype: torch.dtype, statistic: str, bandwidths):
 @pytest.mark.parametrize("n", [2, 3, 127])
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("statistic", ["u", "v"])
-@pytest.mark.parametrize("bandwidths", [adaptive_bandwidths(0.3), PUBLISHED_BANDWIDTHS])
+@pytest.mark.parametrize("bandwidths", [(0.01, 0.1), PUBLISHED_BANDWIDTHS])
 def test_marginal_matching_is_the_exact_sum(waves_module, n, k, statistic, bandwidths) -> None:
+    compare_marginal(n, k, statistic, bandwidths)
+
+
+def test_marginal_matching_with_many_waves(waves_module) -> None:
+    compare_marginal(127, 3, "u", adaptive_bandwidths(0.3))
+
+
+def compare_marginal(n: int, k: int, statistic: str, bandwidths) -> None:
     truth = marginal(n, k, torch.float64, statistic, bandwidths)
     ours = marginal(n, k, torch.float32, statistic, bandwidths)
     for mine, theirs in zip(ours, truth, strict=True):
@@ -146,7 +155,6 @@ def test_wide_kernels_keep_their_digits(waves_module, monkeypatch) -> None:
         return result
 
     monkeypatch.setattr(InterpreterBuilder, "create_exp2", rough)
-    monkeypatch.setattr(waves_module, "_NODES", 8)
     rng = np.random.default_rng(0)
     mean, scale = rng.random(2000), 0.05 + 0.1 * rng.random(2000)
     y = mean + scale * rng.standard_normal(2000)  # predicted well: a small difference is left
@@ -161,6 +169,27 @@ def test_wide_kernels_keep_their_digits(waves_module, monkeypatch) -> None:
         results.append((value.detach(), loc.grad.double()))
     for theirs, mine in zip(*results, strict=True):
         assert (mine - theirs).norm() <= 4e-6 * theirs.norm()
+
+
+@triton.jit
+def evaluate_waves(turns, cosines, sines, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    cosine, sine = _wave(tl.load(turns + at))
+    tl.store(cosines + at, cosine)
+    tl.store(sines + at, sine)
+
+
+def test_waves_are_off_by_chance_alone() -> None:
+    """Angles all round: errors of one sign would not average out over the rows."""
+    turns = torch.linspace(-3.0, 3.0, 1 << 14, dtype=torch.float64, device=DEVICE)
+    cosines, sines = (torch.empty(1 << 14, device=DEVICE) for _ in range(2))
+    evaluate_waves[(1,)](turns, cosines, sines, SIZE=1 << 14)
+    angle = torch.pi * turns
+    for ours, exact in ((cosines, -2.0 * angle.sin() ** 2), (sines, (2.0 * angle).sin())):
+        error = ours.double() - exact
+        assert error.abs().max() < 5e-7  # of at most 2
+        for shape in (torch.ones_like(angle), (2.0 * angle).cos(), (2.0 * angle).sin()):
+            assert (error * shape).mean().abs() < 5e-9
 
 
 def test_marginal_matching_of_one_row(waves_module) -> None:

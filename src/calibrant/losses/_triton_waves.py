@@ -1,9 +1,9 @@
 """Marginal matching in Triton: the GPU twin of `_spectral`.
 
 All kernels share waves at equal steps of frequency, so that a wave follows from the one before by
-a rotation, and special functions are needed for the first few alone. The step and the number of
-waves follow from the range of the data on the device itself: the host never waits, and a step of
-training can be captured in a CUDA graph. Every batch has waves of its own.
+a rotation, and sines and exponentials are needed for every sixteenth alone. The step and the
+number of waves follow from the range of the data on the device itself: the host never waits, and a
+step of training can be captured in a CUDA graph. Every batch has waves of its own.
 """
 
 from __future__ import annotations
@@ -24,11 +24,9 @@ from calibrant.losses._spectral import TAIL
 # Up to about 1700 times the root of the narrowest bandwidth fits between two rows; beyond, far
 # rows look nearer than they are (the kernel is periodic), which no value at hand forbids.
 _MOST_WAVES = 2048
-_NODES = 4  # waves at a time
-_ROWS = 1024  # positions at a time
-_WARPS = 4
-_SUMMED = 16  # waves of a program that adds up those of the others
-_PROGRAMS = 512  # of the first pass, over all batches; each has sums of its own
+_GROUP = 16  # waves that follow from one another; the next ones start afresh
+_ROWS = 256  # positions at a time
+_PROGRAMS = 264  # of the first pass, over all batches: two on each multiprocessor of an H200
 _LOG2E = 1.0 / math.log(2.0)
 
 
@@ -36,13 +34,15 @@ _LOG2E = 1.0 / math.log(2.0)
 def _wave(turns):
     """Cosine less 1 and sine of an angle in turns, given in float64, to all digits of float32."""
     # Adding and taking away 1.5 * 2^52 rounds to the nearest whole turn.
-    x = (turns - ((turns + 6755399441055744.0) - 6755399441055744.0)).to(tl.float32)
+    turns -= (turns + 6755399441055744.0) - 6755399441055744.0
+    x = (turns * 3.141592653589793).to(tl.float32)
     t = x * x
-    # Sine and cosine of half the angle, by interpolation in Chebyshev points to 2e-10.
-    sine = ((0.08205035003 - 0.007028303652 * t) * t - 0.5992521865) * t + 2.550163318
-    sine = ((sine * t - 5.167712765) * t + 3.141592654) * x
-    cosine = ((0.2349370685 - 0.02439593196 * t) * t - 1.335211949) * t + 4.058709155
-    cosine = (cosine * t - 4.934802137) * t + 1.0
+    # Sine and cosine of half the angle by least squares, every coefficient rounded to float32
+    # before the next was fitted: an error of the same sign in all rows would not average out.
+    sine = (-2.4874145e-08 * t + 2.7591348e-06) * t - 0.00019842444
+    sine = ((sine * t + 0.008333347) * t - 0.16666667) * t * x + x
+    cosine = (-2.6211953e-07 * t + 2.4770297e-05) * t - 0.0013888587
+    cosine = ((cosine * t + 0.041666657) * t - 0.5) * t + 1.0
     return -2.0 * sine * sine, 2.0 * sine * cosine
 
 
@@ -72,25 +72,36 @@ def _plan(
 
 
 @triton.jit
-def _first_waves(position, variance, step, NODES: tl.constexpr, LOG2E: tl.constexpr):
-    """Damped waves 1 to NODES of every position, the rotation to the next ones, and its change.
+def _start(position, variance, step, first, LOG2E: tl.constexpr, DAMPED: tl.constexpr):
+    """Wave `first` of every position, the rotation to the next one, and how that changes.
 
     Whatever is near 1, cosines and the change, comes less 1: low waves of wide kernels hardly
     differ from it, and a GPU's exponential is off by 1e-7 in every row alike.
     """
-    wave = 1.0 + tl.arange(0, NODES)[None, :].to(tl.float32)
     turn = position.to(tl.float64) * step
-    cosine, sine = _wave(turn[:, None] * wave.to(tl.float64))
-    on_cosine, on_sine = _wave((turn * NODES)[:, None])
-    w = 6.283185307179586 * step.to(tl.float32)
-    decay = (-0.5 * w * w * variance)[:, None]
-    fade = _fade(decay * wave * wave, LOG2E)
-    on_fade = _fade(decay * (NODES * (2.0 * wave + NODES)), LOG2E)
-    change = _fade(decay * (2.0 * NODES * NODES), LOG2E)
-    return (
-        cosine + fade + fade * cosine, sine + fade * sine,
-        on_cosine + on_fade + on_fade * on_cosine, on_sine + on_fade * on_sine, change,
-    )  # fmt: skip
+    cosine, sine = _wave(turn * first)
+    on_cosine, on_sine = _wave(turn)
+    change = 0.0
+    if DAMPED:
+        w = 6.283185307179586 * step
+        decay = (-0.5 * w * w).to(tl.float32) * variance
+        fade = _fade(decay * (first * first), LOG2E)
+        cosine, sine = (cosine + fade) + fade * cosine, sine + fade * sine
+        fade = _fade(decay * (2.0 * first + 1.0), LOG2E)
+        on_cosine, on_sine = (on_cosine + fade) + fade * on_cosine, on_sine + fade * on_sine
+        change = _fade(2.0 * decay, LOG2E)
+    return cosine, sine, on_cosine, on_sine, change
+
+
+@triton.jit
+def _turn(cosine, sine, on_cosine, on_sine, change, DAMPED: tl.constexpr):
+    """Next wave of every position, and the rotation from there; cosines come less 1."""
+    turned = (cosine + on_cosine) + cosine * on_cosine - sine * on_sine
+    sine = (sine + on_sine) + cosine * on_sine + sine * on_cosine
+    if DAMPED:
+        on_cosine = (on_cosine + change) + on_cosine * change
+        on_sine += on_sine * change
+    return turned, sine, on_cosine, on_sine
 
 
 @triton.jit
@@ -120,57 +131,70 @@ def _find_range(
 
 
 @triton.jit
+def _add_waves(
+    sums, position, variance, mass, step, first,
+    GROUP: tl.constexpr, LOG2E: tl.constexpr, DAMPED: tl.constexpr,
+):  # fmt: skip
+    """Add the waves from `first` on, times the masses, to sums of cosines and sines in turn."""
+    cosine, sine, on_cosine, on_sine, change = _start(
+        position, variance, step, first, LOG2E, DAMPED
+    )
+    added = ()
+    for wave in tl.static_range(GROUP):
+        pair = sums[2 * wave] + mass * cosine, sums[2 * wave + 1] + mass * sine
+        added += pair  # type: ignore[assignment]
+        cosine, sine, on_cosine, on_sine = _turn(cosine, sine, on_cosine, on_sine, change, DAMPED)
+    return added
+
+
+@triton.jit
 def _transform(
     y, share, means, variances, masses, ranges, sums, n, normals, narrowest, widest,
-    PROGRAMS: tl.constexpr, ROWS: tl.constexpr, NODES: tl.constexpr, MOST: tl.constexpr,
+    PROGRAMS: tl.constexpr, ROWS: tl.constexpr, GROUP: tl.constexpr, MOST: tl.constexpr,
     TAIL: tl.constexpr, LOG2E: tl.constexpr,
 ):  # fmt: skip
-    """Characteristic function of the difference, a share of the positions for each program."""
+    """Characteristic function of the difference, a share of the positions for each program.
+
+    A lane adds up its own rows; lanes meet once for every group of waves.
+    """
     program, batch = tl.program_id(0), tl.program_id(1)
     step, count = _plan(ranges + batch * 3 * PROGRAMS, narrowest, widest, PROGRAMS, TAIL, MOST)
-    own = sums + (batch * tl.num_programs(0) + program) * 2 * MOST + tl.arange(0, NODES)
-    blocks = tl.cdiv(n, ROWS)  # of targets, which come first
-    for block in range(program, blocks + tl.cdiv(normals, ROWS), tl.num_programs(0)):
-        i = block * ROWS + tl.arange(0, ROWS)
-        k = i - blocks * ROWS
-        is_target = i < n
-        is_normal = (k >= 0) & (k < normals)
-        at = batch * n + i
-        position = tl.load(y + at, mask=is_target, other=0.0)
-        mass = tl.load(share + at, mask=is_target, other=0.0)
-        at = batch * normals + k
-        position += tl.load(means + at, mask=is_normal, other=0.0)
-        mass += tl.load(masses + at, mask=is_normal, other=0.0)
-        variance = tl.load(variances + at, mask=is_normal, other=0.0)
-        # Less 1 each, which adds up to nothing over targets and normals.
-        cosine, sine, on_cosine, on_sine, change = _first_waves(
-            position, variance, step, NODES, LOG2E
-        )
-        factor = 1.0 + change
-        for node in range(0, count, NODES):
-            # No other program adds here: the order of the sum is always the same.
-            tl.atomic_add(own + node, tl.sum(mass[:, None] * cosine, axis=0).to(tl.float64))
-            tl.atomic_add(own + MOST + node, tl.sum(mass[:, None] * sine, axis=0).to(tl.float64))
-            old = cosine
-            cosine = (old + on_cosine) + old * on_cosine - sine * on_sine
-            sine = (sine + on_sine) + old * on_sine + sine * on_cosine
-            on_cosine = on_cosine * factor + change
-            on_sine *= factor
+    own = sums + (batch * tl.num_programs(0) + program) * 2 * MOST
+    for node in range(0, count, GROUP):
+        first = node + 1.0
+        # Cosines less 1 each, which adds up to nothing over targets and normals.
+        added = (tl.zeros([ROWS], dtype=tl.float32),) * (2 * GROUP)
+        for start in range(program * ROWS, n, tl.num_programs(0) * ROWS):
+            i = start + tl.arange(0, ROWS)
+            position = tl.load(y + batch * n + i, mask=i < n, other=0.0)
+            mass = tl.load(share + batch * n + i, mask=i < n, other=0.0)
+            added = _add_waves(added, position, 0.0, mass, step, first, GROUP, LOG2E, False)
+        for start in range(program * ROWS, normals, tl.num_programs(0) * ROWS):
+            i = start + tl.arange(0, ROWS)
+            at = batch * normals + i
+            position = tl.load(means + at, mask=i < normals, other=0.0)
+            variance = tl.load(variances + at, mask=i < normals, other=0.0)
+            mass = tl.load(masses + at, mask=i < normals, other=0.0)
+            added = _add_waves(added, position, variance, mass, step, first, GROUP, LOG2E, True)
+        for wave in tl.static_range(GROUP):
+            at = own + node + wave
+            tl.store(at, tl.sum(added[2 * wave].to(tl.float64), axis=0))
+            tl.store(at + MOST, tl.sum(added[2 * wave + 1].to(tl.float64), axis=0))
 
 
 @triton.jit
 def _power(
     sums, ranges, bandwidths, roots, coefficients, values, slots, narrowest, widest,
-    PROGRAMS: tl.constexpr, SLOTS: tl.constexpr, NODES: tl.constexpr, COUNT: tl.constexpr,
+    PROGRAMS: tl.constexpr, SLOTS: tl.constexpr, GROUP: tl.constexpr, COUNT: tl.constexpr,
     MOST: tl.constexpr, TAIL: tl.constexpr,
 ):  # fmt: skip
     """Sum of the programs; its squares, weighted; and what multiplies the waves in the gradient."""
     batch = tl.program_id(1)
     step, count = _plan(ranges + batch * 3 * PROGRAMS, narrowest, widest, PROGRAMS, TAIL, MOST)
-    node = tl.program_id(0) * NODES + tl.arange(0, NODES)
-    cosine = tl.zeros([NODES], dtype=tl.float64)
-    sine = tl.zeros([NODES], dtype=tl.float64)
-    if tl.program_id(0) * NODES < count:
+    node = tl.program_id(0) * GROUP + tl.arange(0, GROUP)
+    cosine = tl.zeros([GROUP], dtype=tl.float64)
+    sine = tl.zeros([GROUP], dtype=tl.float64)
+    if tl.program_id(0) * GROUP < count:
         for start in range(0, slots, SLOTS):
             slot = start + tl.arange(0, SLOTS)
             at = sums + (batch * slots + slot)[:, None] * 2 * MOST + node[None, :]
@@ -179,7 +203,7 @@ def _power(
             sine += tl.sum(tl.load(at + MOST, mask=there, other=0.0), axis=0)
     w_step = 6.283185307179586 * step
     w = (node + 1).to(tl.float64) * w_step
-    weight = tl.zeros([NODES], dtype=tl.float64)
+    weight = tl.zeros([GROUP], dtype=tl.float64)
     for i in tl.static_range(COUNT):
         weight += roots[i] * tl.exp(-0.5 * bandwidths[i] * w * w)
     # Both signs of a frequency, and the density of a normal: 2 / sqrt(2 pi).
@@ -194,7 +218,7 @@ def _power(
 @triton.jit
 def _gather(
     means, variances, masses, ranges, coefficients, upstream, by_mean, by_variance, by_mass,
-    normals, narrowest, widest, PROGRAMS: tl.constexpr, ROWS: tl.constexpr, NODES: tl.constexpr,
+    normals, narrowest, widest, PROGRAMS: tl.constexpr, ROWS: tl.constexpr, GROUP: tl.constexpr,
     MOST: tl.constexpr, TAIL: tl.constexpr, LOG2E: tl.constexpr, OF_MASS: tl.constexpr,
 ):  # fmt: skip
     """Gradients by mean, variance and, where asked for, mass."""
@@ -205,34 +229,31 @@ def _gather(
     at = batch * normals + i
     mean = tl.load(means + at, mask=here, other=0.0)
     variance = tl.load(variances + at, mask=here, other=0.0)
-    cosine, sine, on_cosine, on_sine, change = _first_waves(mean, variance, step, NODES, LOG2E)
-    cosine, on_cosine, change = 1.0 + cosine, 1.0 + on_cosine, 1.0 + change
-    level = tl.zeros([ROWS, NODES], dtype=tl.float32)
-    slope = tl.zeros([ROWS, NODES], dtype=tl.float32)
-    bend = tl.zeros([ROWS, NODES], dtype=tl.float32)
+    level = tl.zeros([ROWS], dtype=tl.float32)
+    slope = tl.zeros([ROWS], dtype=tl.float32)
+    bend = tl.zeros([ROWS], dtype=tl.float32)
     coefficients += batch * 2 * MOST
-    for node in range(0, count, NODES):
-        wave = node + tl.arange(0, NODES)
-        with_cosine = tl.load(coefficients + wave)[None, :]
-        with_sine = tl.load(coefficients + MOST + wave)[None, :]
-        number = (1.0 + wave.to(tl.float32))[None, :]
-        along = with_cosine * cosine + with_sine * sine
-        if OF_MASS:
-            level += along
-        slope += (number * with_sine) * cosine - (number * with_cosine) * sine
-        bend += number * number * along
-        old = cosine
-        cosine = old * on_cosine - sine * on_sine
-        sine = old * on_sine + sine * on_cosine
-        on_cosine *= change
-        on_sine *= change
+    for node in range(0, count, GROUP):
+        first = node + 1.0
+        cosine, sine, on_cosine, on_sine, change = _start(mean, variance, step, first, LOG2E, True)
+        for wave in tl.static_range(GROUP):
+            with_cosine = tl.load(coefficients + node + wave)
+            with_sine = tl.load(coefficients + MOST + node + wave)
+            number = first + wave
+            along = with_cosine * cosine + with_cosine + with_sine * sine
+            if OF_MASS:
+                level += along
+            across = with_sine * cosine + with_sine - with_cosine * sine
+            slope += number * across
+            bend += number * number * along
+            cosine, sine, on_cosine, on_sine = _turn(cosine, sine, on_cosine, on_sine, change, True)
     twice = 2.0 * tl.load(upstream + batch).to(tl.float32)
     if OF_MASS:
-        tl.store(by_mass + at, twice * tl.sum(level, axis=1), mask=here)
+        tl.store(by_mass + at, twice * level, mask=here)
     w = 6.283185307179586 * step.to(tl.float32)
     factor = twice * w * tl.load(masses + at, mask=here, other=0.0)
-    tl.store(by_mean + at, factor * tl.sum(slope, axis=1), mask=here)
-    tl.store(by_variance + at, -0.5 * w * factor * tl.sum(bend, axis=1), mask=here)
+    tl.store(by_mean + at, factor * slope, mask=here)
+    tl.store(by_variance + at, -0.5 * w * factor * bend, mask=here)
 
 
 def waves_v(difference: Difference, kernel: GaussianKernel) -> Tensor:
@@ -268,20 +289,19 @@ class _Waves(torch.autograd.Function):
             y, means, variances, ranges, n, normals, PROGRAMS=programs, BLOCK=block
         )
         rule["PROGRAMS"] = programs
-        blocks = triton.cdiv(n, _ROWS) + triton.cdiv(normals, _ROWS)
-        slots = min(blocks, max(1, _PROGRAMS // batches))
+        slots = min(triton.cdiv(max(n, normals), _ROWS), max(1, _PROGRAMS // batches))
         shape = batches, slots, 2, _MOST_WAVES
-        sums = torch.zeros(shape, dtype=torch.float64, device=y.device)
+        sums = torch.empty(shape, dtype=torch.float64, device=y.device)
         _transform[(slots, batches)](
             y, share, means, variances, masses, ranges, sums, n, normals, *ends,
-            ROWS=_ROWS, NODES=_NODES, LOG2E=_LOG2E, num_warps=_WARPS, **rule,
+            ROWS=_ROWS, GROUP=_GROUP, LOG2E=_LOG2E, **rule,
         )  # fmt: skip
         roots = tuple(math.sqrt(h) for h in bandwidths)
         coefficients = torch.empty(batches, 2, _MOST_WAVES, device=y.device)
-        values = torch.empty(batches, _MOST_WAVES // _SUMMED, dtype=torch.float64, device=y.device)
-        _power[(_MOST_WAVES // _SUMMED, batches)](
+        values = torch.empty(batches, _MOST_WAVES // _GROUP, dtype=torch.float64, device=y.device)
+        _power[(_MOST_WAVES // _GROUP, batches)](
             sums, ranges, bandwidths, roots, coefficients, values, slots, *ends,
-            SLOTS=min(128, triton.next_power_of_2(slots)), NODES=_SUMMED, COUNT=len(bandwidths),
+            SLOTS=min(128, triton.next_power_of_2(slots)), GROUP=_GROUP, COUNT=len(bandwidths),
             **rule,
         )  # fmt: skip
         ctx.save_for_backward(means, variances, masses, ranges, coefficients)
@@ -300,6 +320,6 @@ class _Waves(torch.autograd.Function):
         _gather[(triton.cdiv(normals, _ROWS), batches)](
             means, variances, masses, ranges, coefficients, upstream[0].contiguous(),
             by_mean, by_variance, by_mass, normals, *ends,
-            ROWS=_ROWS, NODES=_NODES, LOG2E=_LOG2E, OF_MASS=of_mass, num_warps=_WARPS, **rule,
+            ROWS=_ROWS, GROUP=_GROUP, LOG2E=_LOG2E, OF_MASS=of_mass, **rule,
         )  # fmt: skip
         return by_mean, by_variance, by_mass if of_mass else None, None, None, None
