@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import kstest
 from tests.distributions.strategies import FAMILIES, LEVELS, TAME_FAMILIES, example
 
-from calibrant.distributions import Distribution, Snapped, Stacked, concatenate
+from calibrant.distributions import Distribution, Snapped, Stacked, Warped, concatenate
 from calibrant.errors import CalibrantError, DataError, ParameterError
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -44,6 +44,8 @@ def steepness(dist: Distribution) -> float:
     """Largest slope of the maps that a distribution is made with, 0 without any."""
     inner = [dist.base] if hasattr(dist, "base") else getattr(dist, "parts", [])
     slope = dist.monotone.slopes.max() if hasattr(dist, "monotone") else 0.0
+    if isinstance(dist, Warped):
+        slope = np.max(np.diff(dist._scores) / np.diff(dist._places()))
     return max([slope, *(steepness(part) for part in inner)])
 
 

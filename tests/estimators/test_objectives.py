@@ -5,6 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
+from calibrant.estimators import (
+    DeepEnsembleRegressor,
+    HeteroscedasticRegressor,
+    LaplaceRegressor,
+    MMDRegressor,
+)
 from calibrant.estimators._objectives import mean_nll
 from calibrant.losses import negative_log_likelihood
 from calibrant.networks import GaussianHead, MemberNetworks, build_network
@@ -32,3 +38,30 @@ def test_the_likelihood_of_normals_in_one_node_is_that_of_the_formula(
     torch.testing.assert_close(gradients, expected)
     with torch.no_grad():
         torch.testing.assert_close(mean_nll(network, rows, beta), formula.detach())
+
+
+@pytest.mark.parametrize(
+    ("model", "has_one"),
+    [
+        (HeteroscedasticRegressor(), True),
+        (HeteroscedasticRegressor(head="mixture"), False),
+        (LaplaceRegressor(), True),
+        (DeepEnsembleRegressor(), True),
+        (DeepEnsembleRegressor(adversarial=0.01), False),
+        (MMDRegressor(quality="fast"), True),
+        (MMDRegressor(), False),
+    ],
+)
+def test_a_slope_is_that_of_the_loss_that_it_stands_beside(model, has_one: bool) -> None:
+    torch.manual_seed(0)
+    rows = Rows(*(torch.rand(1, 30, *shape) for shape in ((2,), (), ())))
+    stage = model._stages([Rows(*(part[0] for part in rows))], torch.Generator())[0]
+    assert (stage.slope is not None) == has_one
+    if stage.slope:
+        network = MemberNetworks([build_network("mlp", 2, (8,), GaussianHead())])
+        outputs = network.outputs(rows.x)
+        losses, slope = stage.slope(outputs.detach(), rows)
+        torch.testing.assert_close(losses, stage.loss(network, rows).detach())
+        expected = torch.autograd.grad(stage.loss(network, rows).sum(), network.parameters())
+        gradients = torch.autograd.grad((slope * outputs).sum(), network.parameters())
+        torch.testing.assert_close(gradients, expected)

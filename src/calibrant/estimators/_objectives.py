@@ -22,28 +22,35 @@ def mean_nll(network: MemberNetworks, rows: Rows, beta: float = 0.0) -> Tensor:
     """
     outputs = network.outputs(rows.x)
     if isinstance(network.head, GaussianHead) and outputs.requires_grad:
-        value = _MeanNormalLikelihood.apply(outputs, rows.y, rows.weight, beta)  # type: ignore[no-untyped-call]
+        value = _MeanNormalLikelihood.apply(outputs, rows, beta)  # type: ignore[no-untyped-call]
         return cast(Tensor, value)
     dist = network.head.torch_distribution(outputs)
     return (rows.weight * negative_log_likelihood(dist, rows.y, beta=beta)).mean(dim=-1)
+
+
+def normal_slope(outputs: Tensor, rows: Rows, beta: float = 0.0) -> tuple[Tensor, Tensor]:
+    """`mean_nll` of normals, (M,), and its slope by their outputs (M, b, 2), without autograd."""
+    mean, log_variance = outputs.unbind(dim=-1)
+    scale, slope = scale_and_slope(log_variance)
+    value, to_mean, to_scale = normal_likelihood(mean, scale, rows.y, beta, rows.weight)
+    by_outputs = torch.stack([to_mean, to_scale * slope], dim=-1)
+    return value.mean(dim=-1), by_outputs.div_(outputs.shape[1])
 
 
 class _MeanNormalLikelihood(Function):
     """From outputs (M, b, 2) to losses (M,) as one node: the graph of the formula has ten."""
 
     @staticmethod
-    def forward(ctx: Any, outputs: Tensor, y: Tensor, weight: Tensor, beta: float) -> Tensor:
-        mean, log_variance = outputs.unbind(dim=-1)
-        scale, slope = scale_and_slope(log_variance)
-        value, to_mean, to_scale = normal_likelihood(mean, scale, y, beta, weight)
-        ctx.save_for_backward(torch.stack([to_mean, to_scale * slope], dim=-1))
-        return value.mean(dim=-1)
+    def forward(ctx: Any, outputs: Tensor, rows: Rows, beta: float) -> Tensor:
+        value, slope = normal_slope(outputs, rows, beta)
+        ctx.save_for_backward(slope)
+        return value
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:
         (own,) = ctx.saved_tensors
-        return own * (slope / own.shape[1])[:, None, None], None, None, None
+        return own * slope[:, None, None], None, None
 
 
 def mean_crps(network: MemberNetworks, rows: Rows) -> Tensor:

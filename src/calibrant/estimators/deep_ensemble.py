@@ -13,7 +13,7 @@ from calibrant.errors import ParameterError
 from calibrant.estimators._moments import equal_mixture, matched_moments
 from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
 from calibrant.networks import MemberNetworks
-from calibrant.training import Rows
+from calibrant.training import Rows, Slope
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -49,6 +49,9 @@ class DeepEnsembleRegressor(HeteroscedasticRegressor):
     def _answer(self, outputs: Tensor) -> Distribution:
         join = matched_moments if self.combine == "moments" else equal_mixture
         return join(self._make_head(), outputs)
+
+    def _slope(self) -> Slope | None:
+        return None if self.adversarial else super()._slope()
 
     def _likelihood(self, network: MemberNetworks, rows: Rows) -> Tensor:
         if self.adversarial == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import torch
@@ -13,10 +14,16 @@ from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
 from calibrant.estimators._base import NetworkRegressor
 from calibrant.estimators._moments import matched_moments
-from calibrant.estimators._objectives import check_beta, mean_crps, mean_nll, pit_values
+from calibrant.estimators._objectives import (
+    check_beta,
+    mean_crps,
+    mean_nll,
+    normal_slope,
+    pit_values,
+)
 from calibrant.estimators.mc_dropout import PASS_SEED, check_passes
 from calibrant.networks import GaussianHead, Head, MemberNetworks, MixtureHead
-from calibrant.training import Rows, Stage
+from calibrant.training import Rows, Slope, Stage
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -129,7 +136,12 @@ class HeteroscedasticRegressor(NetworkRegressor):
 
     def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
         stage = self._one_stage(lots, self._likelihood, mean_nll, pit=pit_values)
-        return [replace(stage, crps=mean_crps)]
+        return [replace(stage, crps=mean_crps, slope=self._slope())]
+
+    def _slope(self) -> Slope | None:
+        """Likelihood and its slope in closed form."""
+        is_normal = self._setting("head") == "gaussian"
+        return partial(normal_slope, beta=self.beta) if is_normal else None
 
     def _likelihood(self, network: MemberNetworks, rows: Rows) -> Tensor:
         return mean_nll(network, rows, self.beta)

@@ -16,7 +16,13 @@ from torch import Tensor
 
 from calibrant.distributions import Normal
 from calibrant.estimators._base import NetworkRegressor
-from calibrant.estimators._objectives import check_beta, mean_crps, mean_nll, pit_values
+from calibrant.estimators._objectives import (
+    check_beta,
+    mean_crps,
+    mean_nll,
+    normal_slope,
+    pit_values,
+)
 from calibrant.estimators._validation import Sample
 from calibrant.networks import GaussianHead, MemberNetworks, to_numpy
 from calibrant.training import Rows, Stage
@@ -84,7 +90,7 @@ class LaplaceRegressor(NetworkRegressor):
     def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
         loss = partial(mean_nll, beta=self.beta)
         stage = self._one_stage(lots, loss, mean_nll, pit=pit_values)
-        return [replace(stage, crps=mean_crps)]
+        return [replace(stage, crps=mean_crps, slope=partial(normal_slope, beta=self.beta))]
 
     def _learn(self, train: Sample, held_out: Sample) -> None:
         self.prior_precision_, self.posterior_root_ = self._posterior(train)

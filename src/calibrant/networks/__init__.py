@@ -18,6 +18,7 @@ from calibrant.networks.heads import (
 )
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
+from calibrant.networks.perceptron_pass import PerceptronPass
 from calibrant.networks.quantiles import LogisticLines, QuantileHead
 from calibrant.networks.recurrent import Recurrent
 
@@ -30,6 +31,7 @@ __all__ = [
     "LogisticLines",
     "MemberNetworks",
     "MixtureHead",
+    "PerceptronPass",
     "PeriodicEmbedding",
     "PointHead",
     "QuantileHead",

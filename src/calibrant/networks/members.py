@@ -16,6 +16,7 @@ from calibrant.networks.dropout import monte_carlo_passes
 from calibrant.networks.embeddings import InputGate, PeriodicEmbedding, embed
 from calibrant.networks.lstm import lstm_layer
 from calibrant.networks.mlp import MLP
+from calibrant.networks.perceptron_pass import PerceptronPass
 from calibrant.networks.recurrent import Recurrent
 
 _BATCHED = (nn.Flatten, InputGate, PeriodicEmbedding, MLP)  # layers that `_by_layers` knows
@@ -92,6 +93,21 @@ class MemberNetworks(nn.Module):
                 f'nn.GRU: use network="lstm" or "gru", or calibrant.networks.Recurrent. ({error})'
             ) from error
         return result
+
+    def by_hand(self) -> PerceptronPass | None:
+        """Return the pass of plain perceptrons on a CPU; other networks have none."""
+        pattern = self.single if self.size == 1 else self._pattern[0]
+        if (
+            type(pattern.body) is not MLP
+            or not all(isinstance(layer, nn.Linear | nn.ReLU) for layer in pattern.body)
+            or hasattr(pattern, "given")
+            or next(self.parameters()).device.type != "cpu"
+        ):
+            return None
+        own = dict(pattern.named_parameters()) if self.size == 1 else self._weights()
+        names = [name for name, m in pattern.named_modules() if isinstance(m, nn.Linear)]
+        layers = [(own[f"{name}.weight"], own[f"{name}.bias"]) for name in names]
+        return PerceptronPass(layers)
 
     def _by_layers(self, pattern: DistributionNetwork, rows: Tensor) -> Tensor:
         """Outputs of perceptrons: as vmap gives them, without what it costs around a product."""

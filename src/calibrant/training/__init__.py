@@ -5,7 +5,7 @@ from calibrant.training.history import Record
 from calibrant.training.loop import run_stage
 from calibrant.training.progress import ProgressBar, Silent, open_progress
 from calibrant.training.rows import MemberRows, Rows, SeriesWindows
-from calibrant.training.stage import Objective, Stage
+from calibrant.training.stage import Objective, Slope, Stage
 
 __all__ = [
     "MemberRows",
@@ -15,6 +15,7 @@ __all__ = [
     "Rows",
     "SeriesWindows",
     "Silent",
+    "Slope",
     "Stage",
     "open_progress",
     "resolve_device",

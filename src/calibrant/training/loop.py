@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_
 
-from calibrant.networks import MemberNetworks
+from calibrant.networks import MemberNetworks, PerceptronPass
 from calibrant.training.adam import Adam
 from calibrant.training.averaging import WeightAverage
 from calibrant.training.best import BestWeights
@@ -70,8 +70,10 @@ def run_stage(
         first = validation_score(stage.score, network, validation)
         best = BestWeights(network, first, stage.patience, latest=not stage.keep_best)
 
+        by_hand = network.by_hand() if stage.slope else None
+
         def step(index: Tensor) -> Tensor:
-            return train_step(stage, network, weights, train.take(index), optimiser)
+            return train_step(stage, network, weights, train.take(index), optimiser, by_hand)
 
         def judge() -> Tensor:
             score = validation_score(stage.score, network, validation)
@@ -120,12 +122,17 @@ def train_step(
     weights: Sequence[Tensor],
     batch: Rows,
     optimiser: Adam,
+    by_hand: PerceptronPass | None = None,
 ) -> Tensor:
     """One batch for every member: losses, gradients, step; `weights` are all of the network's."""
-    for weight in weights:  # of those that stay as they are, too
-        weight.grad = None
-    losses = stage.loss(network, batch)
-    losses.backward(torch.ones_like(losses))
+    if by_hand and stage.slope:
+        losses, slope = stage.slope(by_hand.forward(batch.x), batch)
+        by_hand.backward(slope)
+    else:
+        for weight in weights:  # of those that stay as they are, too
+            weight.grad = None
+        losses = stage.loss(network, batch)
+        losses.backward(torch.ones_like(losses))
     clip_gradients(weights, network.size)
     optimiser.step()
     return losses.detach()

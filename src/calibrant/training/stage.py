@@ -12,6 +12,8 @@ from calibrant.networks import MemberNetworks
 from calibrant.training.rows import Rows
 
 Objective = Callable[[MemberNetworks, Rows], Tensor]
+# From outputs (M, b, k) and rows to the losses, (M,), and their slopes by the outputs.
+Slope = Callable[[Tensor, Rows], tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +26,9 @@ class Stage:
         1 or 2, as in the paper.
     loss : callable
         Loss of a batch for each member, (M,), with gradient.
+    slope : callable or None
+        `loss` from the outputs of the networks, and its gradient by them, where that has a closed
+        form: plain perceptrons on a CPU then need no autograd.
     score : callable
         Score of the validation rows for each member, (M,); its lowest epoch is kept. A mean
         over rows: many windows are scored in parts.
@@ -65,6 +70,7 @@ class Stage:
     decay: float = 0.0
     together: bool = False
     recordable: Collection[str] = ("loss", "score")
+    slope: Slope | None = None
     name: str = "likelihood"
     score_name: str = "NLL"
     pit: Objective | None = None
