@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +13,7 @@ import torch
 from calibrant.errors import ParameterError
 from calibrant.losses import negative_log_likelihood
 from calibrant.networks import GaussianHead, MemberNetworks, build_network
-from calibrant.training import Record, Rows, Silent, Stage, resolve_device, run_stage
-from calibrant.training.devices import threads_for
+from calibrant.training import Record, Rows, Silent, Stage, devices, resolve_device, run_stage
 from calibrant.training.loop import batches, clip_gradients
 
 
@@ -211,16 +211,53 @@ def test_devices() -> None:
         resolve_device("warp-drive")
 
 
-def test_small_batches_train_on_one_thread_and_the_setting_comes_back() -> None:
+@pytest.fixture
+def four_threads() -> Iterator[None]:
     before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        with threads_for(16):
-            assert torch.get_num_threads() == 1
-        with threads_for(257):
-            assert torch.get_num_threads() == 2
-        with pytest.raises(RuntimeError), threads_for(16):
-            raise RuntimeError
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
+    torch.set_num_threads(4)
+    yield
+    torch.set_num_threads(before)
+
+
+def threads_of_steps(
+    products: float, seconds: Sequence[float], monkeypatch: pytest.MonkeyPatch
+) -> list[int]:
+    """Threads that each of the steps has, which take so long."""
+    used: list[int] = []
+    clock = iter(np.repeat(np.cumsum([0.0, *seconds]), 2)[1:])  # end of one, start of the next
+    monkeypatch.setattr(devices, "time", SimpleNamespace(perf_counter=lambda: float(next(clock))))
+
+    def step(index: torch.Tensor) -> torch.Tensor:
+        used.append(torch.get_num_threads())
+        return index
+
+    with devices.Threads(products) as threads:
+        watched = threads.watch(step)
+        for _ in seconds:
+            watched(torch.zeros(1))
+    return used
+
+
+@pytest.mark.parametrize(
+    ("products", "seconds", "expected"),
+    [
+        (1e6, [1.0] * 5, [1] * 5),  # not worth a second thread
+        (9e6, [1.0, 1.0, 1.0, 0.6, 0.6], [1, 1, 1, 2, 2]),
+        (9e9, [9.0, 1.0, 2.0, 0.3, 0.3], [1, 1, 1, 4, 4]),
+        (9e9, [1.0] * 3 + [99.0] + [0.6] * 30 + [99.0, 0.6], [1] * 3 + [4] * 33),  # hiccups
+        (9e9, [1.0] * 3 + [0.6] * 9 + [99.0] * 4, [1] * 3 + [4] * 11 + [1] * 2),
+        (9e9, [1.0] * 3 + [1.2] * 999, [1] * 3 + [4] * 999),
+        (9e9, [1.0] * 3 + [7.0, 0.6] * 7, [1] * 3 + [4] * 11 + [1] * 3),  # every other step
+    ],
+)
+def test_threads_by_work_until_they_do_harm(
+    products: float, seconds: list[float], expected: list[int], four_threads, monkeypatch
+) -> None:
+    assert threads_of_steps(products, seconds, monkeypatch) == expected
+    assert torch.get_num_threads() == 4
+
+
+def test_the_number_of_threads_comes_back(four_threads) -> None:
+    with pytest.raises(RuntimeError), devices.Threads(1e9):
+        raise RuntimeError
+    assert torch.get_num_threads() == 4

@@ -1,11 +1,13 @@
-"""Where tensors live."""
+"""Where tensors live, and how many threads work on them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import math
+import time
+from collections.abc import Callable
 
 import torch
+from torch import Tensor
 
 from calibrant.errors import ParameterError
 
@@ -24,21 +26,60 @@ def resolve_device(device: str | torch.device) -> torch.device:
     return chosen
 
 
-_SMALL_BATCH = 256
+_PRODUCTS = 4e6  # of a row and a weight, that a thread is worth
+# In steps on one thread: what one with threads may take, what it counts for at most (a hiccup, of
+# which there may be one), and the loss that ends it.
+_FAIR, _HICCUP, _TOO_MUCH = 1.25, 20.0, 30.0
 
 
-@contextmanager
-def threads_for(batch_size: int) -> Iterator[None]:
-    """Train small batches on one thread of the CPU.
+class Threads:
+    """Threads of the CPU for the steps of a stage, as many as its work is worth.
 
-    Threads that wait for each other after every layer cost more than they bring below some
-    hundred rows, and on a busy machine up to eighty times more. Every step of a window counts
-    as a row, and so do the rows of every member.
+    Threads wait for each other after every operation. Where other programs want the cores, one
+    waits for a core while the others wait for it, and a step can take a hundred times as long. So
+    three steps on one thread come first, of which the last two tell what a step takes; where
+    later ones lose too much against that, the stage goes on with one thread. Sums may then differ
+    in their last digits.
+
+    Parameters
+    ----------
+    products : float
+        Rows of a step times weights that each of them meets.
     """
-    before = torch.get_num_threads()
-    if batch_size <= _SMALL_BATCH:
+
+    def __init__(self, products: float) -> None:
+        self._before = torch.get_num_threads()
+        self._count = max(1, min(self._before, int(products / _PRODUCTS)))
+
+    def __enter__(self) -> Threads:
         torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        torch.set_num_threads(self._before)
+
+    def watch(self, step: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+        """Return the step with its threads, which are taken from it where they do harm."""
+        if self._count == 1:
+            return step
+        taken, alone, lost = 0, math.inf, 0.0
+
+        def watched(index: Tensor) -> Tensor:
+            nonlocal taken, alone, lost
+            start = time.perf_counter()
+            result = step(index)
+            seconds = time.perf_counter() - start
+            taken += 1
+            if taken == 1:  # warms up
+                return result
+            if taken <= 3:
+                alone = min(alone, seconds)
+                if taken == 3:
+                    torch.set_num_threads(self._count)
+            elif lost <= _TOO_MUCH:
+                lost = max(0.0, lost + min(seconds / alone, _HICCUP) - _FAIR)
+                if lost > _TOO_MUCH:
+                    torch.set_num_threads(1)
+            return result
+
+        return watched

@@ -19,7 +19,7 @@ from calibrant.networks import MemberNetworks, PerceptronPass
 from calibrant.training.adam import Adam
 from calibrant.training.averaging import WeightAverage
 from calibrant.training.best import BestWeights
-from calibrant.training.devices import threads_for
+from calibrant.training.devices import Threads
 from calibrant.training.history import Diary, Record
 from calibrant.training.progress import Look, Progress
 from calibrant.training.replay import Replay, own_stream
@@ -66,7 +66,9 @@ def run_stage(
     steps = math.ceil(train.n_rows / stage.batch_size)
     average = WeightAverage(network, stage.average * steps) if stage.average else None
     progress.start(stage)
-    with threads_for(stage.batch_size * train.steps * network.size), own_stream(device):
+    rows = min(stage.batch_size, train.n_rows) * train.steps
+    products = 0 if on_gpu else rows * sum(weight.numel() for weight in weights)
+    with Threads(products) as threads, own_stream(device):
         first = validation_score(stage.score, network, validation)
         best = BestWeights(network, first, stage.patience, latest=not stage.keep_best)
 
@@ -80,7 +82,11 @@ def run_stage(
             best.update(score)
             return score
 
-        steps_on = Replay(step, generators[:1]) if on_gpu and "loss" in stage.recordable else step
+        steps_on = (
+            Replay(step, generators[:1])
+            if on_gpu and "loss" in stage.recordable
+            else threads.watch(step)
+        )
         judged = Replay(judge) if on_gpu and "score" in stage.recordable else judge
         diary = Diary(stage, first, progress, best, look)
         ahead = _LOOK_EVERY if on_gpu else 1
