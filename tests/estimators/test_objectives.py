@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
+from calibrant.errors import ConvergenceWarning
 from calibrant.estimators import (
     DeepEnsembleRegressor,
     HeteroscedasticRegressor,
@@ -13,7 +15,7 @@ from calibrant.estimators import (
 )
 from calibrant.estimators._objectives import mean_nll
 from calibrant.losses import negative_log_likelihood
-from calibrant.networks import GaussianHead, MemberNetworks, build_network
+from calibrant.networks import MLP, GaussianHead, MemberNetworks, build_network
 from calibrant.training import Rows
 
 
@@ -65,3 +67,42 @@ def test_a_slope_is_that_of_the_loss_that_it_stands_beside(model, has_one: bool)
         expected = torch.autograd.grad(stage.loss(network, rows).sum(), network.parameters())
         gradients = torch.autograd.grad((slope * outputs).sum(), network.parameters())
         torch.testing.assert_close(gradients, expected)
+
+
+@pytest.mark.parametrize("shape", [(2,), (3, 2)], ids=["rows", "windows"])
+def test_fits_by_hand_are_those_by_autograd(shape, monkeypatch) -> None:
+    """Sample weights and the steps of windows included."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, *shape))
+    y, weight = x.reshape(300, -1)[:, 0] + 0.1 * rng.normal(size=300), rng.random(300)
+    answers = []
+    for by_hand in (True, False):
+        if not by_hand:
+            monkeypatch.setattr(MemberNetworks, "by_hand", lambda self: None)
+        model = HeteroscedasticRegressor(hidden=(16,), epochs=5, random_state=0, device="cpu")
+        answers.append(model.fit(x, y, sample_weight=weight).predict_dist(x))
+    np.testing.assert_allclose(answers[0].mean, answers[1].mean, atol=1e-5)
+    np.testing.assert_allclose(answers[0].stddev, answers[1].stddev, rtol=1e-4)
+
+
+def test_divergence_by_hand_is_told() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2))
+    model = HeteroscedasticRegressor(lr=1e30, epochs=3, random_state=0, device="cpu")
+    with pytest.warns(ConvergenceWarning):
+        model.fit(x, x[:, 0])
+    assert np.isfinite(model.predict(x)).all()
+
+
+def test_a_module_of_the_users_own_keeps_what_is_its_own() -> None:
+    """Layers that are frozen stay, those without a bias do without, hooks are called."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2))
+    body, calls = MLP(2, (8, 8)), []
+    body[0].requires_grad_(False)
+    body[2] = torch.nn.Linear(8, 8, bias=False)
+    body[2].register_forward_hook(lambda *_: calls.append(1))
+    model = HeteroscedasticRegressor(network=body, epochs=2, random_state=0, device="cpu")
+    model.fit(x, x[:, 0])
+    assert torch.equal(model.module_.single.body[0].weight, body[0].weight)
+    assert calls

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from calibrant.networks import GaussianHead, MemberNetworks, MixtureHead, build_network
+from calibrant.networks import MLP, GaussianHead, MemberNetworks, MixtureHead, build_network
 
 
 def networks(members: int, **settings) -> MemberNetworks:
@@ -45,6 +45,11 @@ def test_weights_are_looked_up_anew() -> None:
     torch.testing.assert_close(by_hand.forward(x), network.outputs(x).detach())
 
 
+def spectral_norm_first(body: MLP) -> MLP:
+    body[0] = nn.utils.parametrizations.spectral_norm(body[0])
+    return body
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -52,10 +57,18 @@ def test_weights_are_looked_up_anew() -> None:
         {"periodic": 0.1},
         {"gated": True},
         {"network": nn.Sequential(nn.Linear(3, 4), nn.ReLU()), "hidden": None},
+        {"network": MLP(3, (4,)).append(nn.Linear(4, 5)), "hidden": None},
+        {"network": spectral_norm_first(MLP(3, (4,))), "hidden": None},
         {"head": MixtureHead(1, spikes=1), "given": torch.zeros(2)},
     ],
-    ids=["dropout", "embedding", "gate", "own module", "given outputs"],
+    ids=["dropout", "embedding", "gate", "own module", "longer", "normalised", "given outputs"],
 )
 @pytest.mark.parametrize("members", [1, 2])
 def test_other_networks_have_none(settings, members) -> None:
     assert networks(members, **settings).by_hand() is None
+
+
+def test_a_perceptron_meets_a_window_once_and_an_lstm_at_every_step() -> None:
+    for network, times in (("mlp", 20), ("lstm", 20 * 5)):
+        both = networks(2, network=network, hidden=(4,), steps=5)
+        assert both.products(rows=20, steps=5) == times * sum(w.numel() for w in both.parameters())

@@ -121,8 +121,8 @@ def train_networks(models: Sequence[NetworkRegressor], lots: Sequence[Lot]) -> N
             networks += built
         network = leader._as_one(networks).to(device)
         for stage in leader._stages([lot.rows for lot in lots], generators[0]):
-            if isinstance(leader.network, nn.Module):  # which may look at values
-                stage = replace(stage, recordable=())
+            if isinstance(leader.network, nn.Module):  # which may look at values, have hooks, ...
+                stage = replace(stage, recordable=(), slope=None)
             each = 1 if stage.together else members
             train, validation = (_side(lots, name, each) for name in ("train", "validation"))
             records = run_stage(

@@ -81,7 +81,7 @@ class HeteroscedasticRegressor(NetworkRegressor):
     device : str, default "auto"
         "auto" takes a CUDA GPU where there is one.
     random_state : int, RandomState or None
-        Same seed, same machine, same result.
+        Same seed, same machine, same result; but for last digits where other programs crowd it.
     verbose : bool, default False
         Show a progress bar.
 
@@ -139,7 +139,7 @@ class HeteroscedasticRegressor(NetworkRegressor):
         return [replace(stage, crps=mean_crps, slope=self._slope())]
 
     def _slope(self) -> Slope | None:
-        """Likelihood and its slope in closed form."""
+        """`_likelihood` with its slope, where a row has one Gaussian; of mixtures None."""
         is_normal = self._setting("head") == "gaussian"
         return partial(normal_slope, beta=self.beta) if is_normal else None
 

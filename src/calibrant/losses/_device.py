@@ -16,4 +16,9 @@ def in_triton(values: Tensor) -> bool:
 
 @cache
 def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
+    """Whether there is a Triton that carries tuples through loops, as 3.3 is the first to do."""
+    if importlib.util.find_spec("triton") is None:
+        return False
+    from triton import __version__
+
+    return tuple(map(int, __version__.split(".")[:2])) >= (3, 3)

@@ -259,7 +259,7 @@ def _gather(
 def waves_v(difference: Difference, kernel: GaussianKernel) -> Tensor:
     """Squared MMD of the marginals, V-statistic, (B,), in one pass, and one for the gradient.
 
-    Waves in float32, sums in float64: values keep five digits. At most 2048 waves.
+    Waves in float32, sums over lanes in float64: values keep five digits. At most 2048 waves.
     """
     y, share, means, variances, masses = (part.flatten(1).contiguous() for part in difference)
     h = kernel.bandwidths

@@ -69,10 +69,7 @@ class MemberNetworks(nn.Module):
             alone: Tensor = self.single(rows)
             return alone[None]
         pattern = self._pattern[0].train(self.training)
-        if type(pattern.body) is MLP or (
-            isinstance(pattern.body, nn.Sequential)
-            and all(isinstance(layer, _BATCHED) for layer in pattern.body)
-        ):
+        if _is_perceptron(pattern):
             return self._by_layers(pattern, rows)
         if type(pattern.body) is Recurrent and pattern.body.cell == "lstm":
             return self._by_steps(pattern.body, rows)
@@ -94,12 +91,21 @@ class MemberNetworks(nn.Module):
             ) from error
         return result
 
+    def products(self, rows: int, steps: int) -> int:
+        """Products of a number and a weight in a pass of so many rows of so many steps.
+
+        A perceptron reads all steps at once, other networks one after another.
+        """
+        pattern = self.single if self.size == 1 else self._pattern[0]
+        times = rows * (1 if _is_perceptron(pattern) else steps)
+        return times * sum(weight.numel() for weight in self.parameters())
+
     def by_hand(self) -> PerceptronPass | None:
         """Return the pass of plain perceptrons on a CPU; other networks have none."""
         pattern = self.single if self.size == 1 else self._pattern[0]
         if (
             type(pattern.body) is not MLP
-            or not all(isinstance(layer, nn.Linear | nn.ReLU) for layer in pattern.body)
+            or [type(m) for m in pattern.body] != [nn.Linear, nn.ReLU] * (len(pattern.body) // 2)
             or hasattr(pattern, "given")
             or next(self.parameters()).device.type != "cpu"
         ):
@@ -209,3 +215,11 @@ class MemberNetworks(nn.Module):
                     f"{name} has shape {tuple(state[name].shape)}, expected {tuple(value.shape)}"
                 )
             value.copy_(state[name])
+
+
+def _is_perceptron(network: DistributionNetwork) -> bool:
+    """Whether `_by_layers` knows all layers."""
+    body = network.body
+    return type(body) is MLP or (
+        isinstance(body, nn.Sequential) and all(isinstance(layer, _BATCHED) for layer in body)
+    )

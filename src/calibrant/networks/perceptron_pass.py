@@ -44,7 +44,7 @@ class PerceptronPass:
 
     @torch.no_grad()
     def backward(self, slope: Tensor) -> None:
-        """Set the gradients of all weights; `slope` is that of the losses by the outputs."""
+        """Set all gradients from the slope of the losses by the outputs, (M, n, k)."""
         if self._alone:
             slope = slope[0]
         for (weight, bias), x in zip(reversed(self._layers), reversed(self._inputs), strict=True):

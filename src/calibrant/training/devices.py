@@ -26,10 +26,11 @@ def resolve_device(device: str | torch.device) -> torch.device:
     return chosen
 
 
-_PRODUCTS = 4e6  # of a row and a weight, that a thread is worth
-# In steps on one thread: what one with threads may take, what it counts for at most (a hiccup, of
-# which there may be one), and the loss that ends it.
-_FAIR, _HICCUP, _TOO_MUCH = 1.25, 20.0, 30.0
+_PRODUCTS = 4e6  # of a number and a weight, that a thread is worth
+# All of these in steps on one thread.
+_FAIR = 1.25  # what a step with threads may take
+_HICCUP = 20.0  # what a single one counts for at most: it may have any reason
+_TOO_MUCH = 30.0  # loss after which threads are given up
 
 
 class Threads:
@@ -44,7 +45,8 @@ class Threads:
     Parameters
     ----------
     products : float
-        Rows of a step times weights that each of them meets.
+        Of a number and a weight in one pass over the rows of a step; what the loss takes is not
+        counted.
     """
 
     def __init__(self, products: float) -> None:

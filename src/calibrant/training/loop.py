@@ -66,13 +66,12 @@ def run_stage(
     steps = math.ceil(train.n_rows / stage.batch_size)
     average = WeightAverage(network, stage.average * steps) if stage.average else None
     progress.start(stage)
-    rows = min(stage.batch_size, train.n_rows) * train.steps
-    products = 0 if on_gpu else rows * sum(weight.numel() for weight in weights)
-    with Threads(products) as threads, own_stream(device):
+    products = network.products(min(stage.batch_size, train.n_rows), train.steps)
+    with Threads(0 if on_gpu else products) as threads, own_stream(device):
         first = validation_score(stage.score, network, validation)
         best = BestWeights(network, first, stage.patience, latest=not stage.keep_best)
 
-        by_hand = network.by_hand() if stage.slope else None
+        by_hand = network.by_hand() if stage.slope and not stage.together else None
 
         def step(index: Tensor) -> Tensor:
             return train_step(stage, network, weights, train.take(index), optimiser, by_hand)

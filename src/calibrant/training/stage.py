@@ -27,7 +27,7 @@ class Stage:
     loss : callable
         Loss of a batch for each member, (M,), with gradient.
     slope : callable or None
-        `loss` from the outputs of the networks, and its gradient by them, where that has a closed
+        `loss` from the outputs of the networks, and its slope by them, where that has a closed
         form: plain perceptrons on a CPU then need no autograd.
     score : callable
         Score of the validation rows for each member, (M,); its lowest epoch is kept. A mean
