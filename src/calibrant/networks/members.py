@@ -218,8 +218,8 @@ class MemberNetworks(nn.Module):
 
 
 def _is_perceptron(network: DistributionNetwork) -> bool:
-    """Whether `_by_layers` knows all layers."""
-    body = network.body
+    """Whether `_by_layers` knows all layers; a deep Gaussian process has no body at all."""
+    body = getattr(network, "body", None)
     return type(body) is MLP or (
         isinstance(body, nn.Sequential) and all(isinstance(layer, _BATCHED) for layer in body)
     )
