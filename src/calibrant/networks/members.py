@@ -96,13 +96,12 @@ class MemberNetworks(nn.Module):
 
         A perceptron reads all steps at once, other networks one after another.
         """
-        pattern = self.single if self.size == 1 else self._pattern[0]
-        times = rows * (1 if _is_perceptron(pattern) else steps)
+        times = rows * (1 if _is_perceptron(self._one()) else steps)
         return times * sum(weight.numel() for weight in self.parameters())
 
     def by_hand(self) -> PerceptronPass | None:
         """Return the pass of plain perceptrons on a CPU; other networks have none."""
-        pattern = self.single if self.size == 1 else self._pattern[0]
+        pattern, own = self._one(), self._weights()
         if (
             type(pattern.body) is not MLP
             or [type(m) for m in pattern.body] != [nn.Linear, nn.ReLU] * (len(pattern.body) // 2)
@@ -110,7 +109,6 @@ class MemberNetworks(nn.Module):
             or next(self.parameters()).device.type != "cpu"
         ):
             return None
-        own = dict(pattern.named_parameters()) if self.size == 1 else self._weights()
         names = [name for name, m in pattern.named_modules() if isinstance(m, nn.Linear)]
         layers = [(own[f"{name}.weight"], own[f"{name}.bias"]) for name in names]
         return PerceptronPass(layers)
@@ -184,8 +182,6 @@ class MemberNetworks(nn.Module):
 
     def head_parameters(self) -> list[Tensor]:
         """Weights of the last layer."""
-        if self.size == 1:
-            return list(self.single.output.parameters())
         return [w for name, w in self._weights().items() if name.startswith("output.")]
 
     def by_name(self) -> dict[str, Tensor]:
@@ -197,7 +193,14 @@ class MemberNetworks(nn.Module):
             return {k: v.detach()[None] for k, v in self.single.state_dict(keep_vars=True).items()}
         return {k: v.detach() for k, v in (self._weights() | self._stacked_buffers()).items()}
 
+    def _one(self) -> DistributionNetwork:
+        """Network with the layers of all; where there are several, its weights are not theirs."""
+        return self.single if self.size == 1 else self._pattern[0]
+
     def _weights(self) -> dict[str, Tensor]:
+        """Weights by the names of one network, each (M, ...), or as they are for a single one."""
+        if self.size == 1:
+            return dict(self.single.named_parameters())
         return dict(zip(self._names, self.stacked, strict=True))
 
     def _stacked_buffers(self) -> dict[str, Tensor]:
