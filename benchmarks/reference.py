@@ -21,13 +21,23 @@ import torch
 
 import calibrant as c
 
-STORE = Path(__file__).parent / "results" / "reference_predictions.npz"
+STORE = (
+    Path(os.environ.get("REF", ""))
+    if os.environ.get("REF")
+    else Path(__file__).parent / "results" / "reference_predictions.npz"
+)
 SHORT = {"epochs": 12, "random_state": 0}
-STAGE_2 = {"matching_epochs": 8}
+
+
+def mmd(epochs: int = 8, **changes):
+    """Short training of both stages; fields of the groups by their nested names."""
+    model = c.MMDRegressor(random_state=0, epochs=12)
+    return model.set_params(matching__epochs=epochs, **changes)
+
 
 METHODS = {
     "heteroscedastic": lambda: c.HeteroscedasticRegressor(**SHORT),
-    "heteroscedastic-mixture": lambda: c.HeteroscedasticRegressor(head="mixture", **SHORT),
+    "heteroscedastic-mixture": lambda: c.HeteroscedasticRegressor(components=5, **SHORT),
     "heteroscedastic-passes": lambda: c.HeteroscedasticRegressor(
         dropout=0.1, mc_passes=10, **SHORT
     ),
@@ -41,15 +51,17 @@ METHODS = {
     "quantile": lambda: c.QuantileNetworkRegressor(**SHORT),
     "laplace": lambda: c.LaplaceRegressor(**SHORT),
     "deep-gp": lambda: c.DeepGPRegressor(inducing=16, **SHORT),
-    "mmd": lambda: c.MMDRegressor(random_state=0, matching_epochs=20),
+    "mmd": lambda: c.MMDRegressor(random_state=0, matching=c.Matching(epochs=20)),
     "mmd-fast": lambda: c.MMDRegressor(quality="fast", **SHORT),
-    "mmd-best": lambda: c.MMDRegressor(quality="best", **SHORT, **STAGE_2),
-    "mmd-folds": lambda: c.MMDRegressor(cross_fit=3, members=2, **SHORT, **STAGE_2),
-    "mmd-marginal": lambda: c.MMDRegressor(match="marginal", **SHORT, **STAGE_2),
-    "mmd-distribution": lambda: c.MMDRegressor(
-        match="distribution", anchor_kernel="gaussian", updates="head", **SHORT, **STAGE_2
+    "mmd-best": lambda: mmd(quality="best"),
+    "mmd-folds": lambda: mmd(ensemble__folds=3, ensemble__members=2),
+    "mmd-marginal": lambda: mmd(matching__match="marginal"),
+    "mmd-distribution": lambda: mmd(
+        matching__match="distribution",
+        matching__score_kernel="gaussian",
+        matching__updates="head",
     ),
-    "mmd-as-published": lambda: c.MMDRegressor.as_published(**SHORT, **STAGE_2),
+    "mmd-as-published": lambda: c.MMDRegressor.as_published(matching__epochs=8, **SHORT),
 }
 
 

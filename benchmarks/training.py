@@ -28,8 +28,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor
-from calibrant.networks import GaussianHead, MemberNetworks, MixtureHead, build_network
+from calibrant.estimators import HeteroscedasticRegressor, Matching, MMDRegressor
+from calibrant.networks import MemberNetworks, MixtureHead, NetworkSpec
 from calibrant.training import Rows, SeriesWindows, Silent, Stage, run_stage
 
 FEATURES, HIDDEN, BATCH = 8, (256, 256), 256
@@ -138,8 +138,9 @@ def with_lightning(train: Rows, held_out: Rows) -> Callable[[], None] | None:
 
 def stages(train: Rows) -> list[Stage]:
     """Both stages of a Gaussian network, for as many epochs as a turn has."""
-    model = MMDRegressor(quality="fast", batch_size=BATCH, hidden=HIDDEN, condition_bandwidth=1.6)
-    both = model._stages([train], generator(train.y.device))
+    matching = Matching(condition_bandwidth=1.6)
+    model = MMDRegressor(quality="fast", batch_size=BATCH, hidden=HIDDEN, matching=matching)
+    both = model._stages(model.settings(), train)
     return [replace(stage, epochs=EPOCHS, patience=EPOCHS) for stage in both]
 
 
@@ -155,12 +156,12 @@ def members(train: Rows, seeds: range, kind: str = "mlp") -> MemberNetworks:
     for seed in seeds:
         torch.manual_seed(seed)
         if kind == "lstm":
-            built = build_network("lstm", FEATURES, None, GaussianHead(), dropout=0.1, steps=5)
-        elif kind == "mixture":
-            built = build_network("mlp", FEATURES, HIDDEN, MixtureHead(5), periodic=0.1)
+            spec = NetworkSpec(body="lstm", n_inputs=FEATURES, dropout=0.1, steps=5)
         else:
-            built = build_network("mlp", FEATURES, HIDDEN, GaussianHead())
-        networks.append(built)
+            spec = NetworkSpec(n_inputs=FEATURES, hidden=HIDDEN)
+        if kind == "mixture":
+            spec = replace(spec, head=MixtureHead(5), periodic=0.1)
+        networks.append(spec.build())
     return MemberNetworks(networks, sequences=kind == "lstm").to(train.y.device)
 
 
@@ -291,7 +292,8 @@ def report_gpu(n: int) -> None:
     (lstm,) = HeteroscedasticRegressor(batch_size=BATCH, network="lstm")._stages(
         [windows], generator(device)
     )
-    mixture = MMDRegressor(quality="best", batch_size=BATCH)._stages([train], generator(device))[-1]
+    best = MMDRegressor(quality="best", batch_size=BATCH)
+    mixture = best._stages(best.settings(), train)[-1]
     for name, stage, rows, seeds, kind, target in (
         ("stage 1", one, train, 1, "mlp", "<= 0.22"),
         ("stage 1, 5 members", one, train, 5, "mlp", ""),

@@ -118,10 +118,10 @@ def history() -> Figure:
         "the default": MMDRegressor(random_state=0),
         "matching as published, with roll-back": MMDRegressor.as_published(
             random_state=0,
-            rollback=True,
+            matching__rollback=True,
             epochs=200,
-            matching_epochs=60,
-            matching_lr=1e-3,
+            matching__epochs=60,
+            matching__lr=1e-3,
         ),
     }
     figure = Figure(figsize=(10, 3.8), layout="constrained")

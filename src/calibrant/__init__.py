@@ -6,26 +6,27 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from calibrant import persistence
-
 if TYPE_CHECKING:
     from calibrant.estimators import DeepEnsembleRegressor as DeepEnsembleRegressor
     from calibrant.estimators import DeepGPRegressor as DeepGPRegressor
+    from calibrant.estimators import Ensemble as Ensemble
     from calibrant.estimators import EnsembleLikelihoodRegressor as EnsembleLikelihoodRegressor
     from calibrant.estimators import HeteroscedasticRegressor as HeteroscedasticRegressor
     from calibrant.estimators import LaplaceRegressor as LaplaceRegressor
+    from calibrant.estimators import Matching as Matching
     from calibrant.estimators import MCDropoutLikelihoodRegressor as MCDropoutLikelihoodRegressor
     from calibrant.estimators import MCDropoutRegressor as MCDropoutRegressor
     from calibrant.estimators import MMDRegressor as MMDRegressor
     from calibrant.estimators import QuantileNetworkRegressor as QuantileNetworkRegressor
+    from calibrant.estimators import Training as Training
     from calibrant.estimators import Windows as Windows
-    from calibrant.estimators import load_model as load_model
     from calibrant.forecasting import Forecaster as Forecaster
     from calibrant.forecasting import backtest as backtest
     from calibrant.losses import DistributionMatchingLoss as DistributionMatchingLoss
     from calibrant.metrics import calibration_test as calibration_test
     from calibrant.metrics import evaluate as evaluate
     from calibrant.metrics import noise_floor as noise_floor
+    from calibrant.models import load_model as load_model
     from calibrant.recalibration import AdaptiveRecalibrator as AdaptiveRecalibrator
     from calibrant.recalibration import ConformalRecalibrator as ConformalRecalibrator
     from calibrant.recalibration import IsotonicRecalibrator as IsotonicRecalibrator
@@ -43,19 +44,22 @@ _ROOMS = {
     "estimators": (
         "DeepEnsembleRegressor",
         "DeepGPRegressor",
+        "Ensemble",
         "EnsembleLikelihoodRegressor",
         "HeteroscedasticRegressor",
         "LaplaceRegressor",
         "MCDropoutLikelihoodRegressor",
         "MCDropoutRegressor",
         "MMDRegressor",
+        "Matching",
         "QuantileNetworkRegressor",
+        "Training",
         "Windows",
-        "load_model",
     ),
     "forecasting": ("Forecaster", "backtest"),
     "losses": ("DistributionMatchingLoss",),
     "metrics": ("calibration_test", "evaluate", "noise_floor"),
+    "models": ("load_model",),
     "recalibration": (
         "AdaptiveRecalibrator",
         "ConformalRecalibrator",
@@ -78,14 +82,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_HOME])
-
-
-def _find_saved(name: object) -> type[Any] | None:
-    """Class that a model folder may hold: a public one of these rooms that can be saved."""
-    if any(name in _ROOMS[room] for room in ("estimators", "recalibration", "forecasting")):
-        found = __getattr__(str(name))
-        return found if hasattr(found, "_from_folder") else None
-    return None
-
-
-persistence.find_class = _find_saved

@@ -12,6 +12,7 @@ and the digests of their manifests in its own.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import math
@@ -21,7 +22,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from calibrant.errors import (
     MissingFileError,
@@ -37,13 +38,101 @@ FORMAT_VERSION = 1
 _MANIFEST, _TENSORS = "manifest.json", "tensors.safetensors"
 
 
-def _no_class(name: object) -> type[Any] | None:
-    return None
+_MODELS: dict[str, type[Any]] = {}
+_PARTS: dict[str, type[Any]] = {}
+Class = TypeVar("Class", bound=type[Any])
 
 
-# The class that a manifest means by a name, or None. The public face of the package, which
-# knows all of them, puts its own lookup here: this room imports none.
-find_class: Callable[[object], type[Any] | None] = _no_class
+def savable_model(cls: Class) -> Class:
+    """Let a model folder hold this class, which has ``_from_folder``; used as a decorator."""
+    _MODELS[cls.__name__] = cls
+    return cls
+
+
+def savable_part(cls: Class) -> Class:
+    """Let a saved model hold values of this dataclass (see `pack`); used as a decorator.
+
+    Other classes have ``saved_fields``, which returns values by name, and are made again by
+    ``from_fields``, or else the constructor, with these names as arguments.
+    """
+    _PARTS[cls.__name__] = cls
+    return cls
+
+
+def is_savable(model: object) -> bool:
+    """Whether a model folder may hold this object."""
+    return type(model) is _MODELS.get(type(model).__name__)
+
+
+def pack(
+    value: Any,
+    arrays: dict[str, NDArray[Any]],
+    name: str,
+    *,
+    given: Mapping[str, object] | None = None,
+) -> Any:
+    """Turn a value into JSON, with its arrays put into `arrays` under names that begin with `name`.
+
+    Parameters
+    ----------
+    value : number, text, None, array, list, dict or instance of a `savable_part`, nested
+    arrays : dict
+        Filled in place.
+    name : str
+        Path of the value, such as "predictor".
+    given : mapping of name to object, optional
+        Objects of the user's that are not stored, such as a module: whoever loads the model gives
+        them again.
+    """
+    import numpy as np
+
+    for key, own in (given or {}).items():
+        if value is own:
+            return {"given": key}
+    if isinstance(value, np.ndarray):
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, list | tuple):
+        return [pack(item, arrays, f"{name}.{i}", given=given) for i, item in enumerate(value)]
+    known = type(value) is _PARTS.get(type(value).__name__)
+    if not known and not isinstance(value, Mapping):
+        return _to_json(value)
+    if not known:
+        fields = value
+    elif hasattr(value, "saved_fields"):
+        fields = value.saved_fields()
+    else:
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return {
+        "part": type(value).__name__ if known else None,
+        "fields": {
+            key: pack(item, arrays, f"{name}.{key}", given=given) for key, item in fields.items()
+        },
+    }
+
+
+def unpack(
+    content: Any,
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    given: Mapping[str, object] | None = None,
+) -> Any:
+    """Rebuild what `pack` took apart; only registered classes are ever made."""
+    if isinstance(content, list):
+        return tuple(unpack(item, arrays, given=given) for item in content)
+    if not isinstance(content, dict):
+        return content
+    if "array" in content:
+        return arrays[content["array"]]
+    if "given" in content:
+        return (given or {})[content["given"]]
+    name = content["part"]
+    fields = {key: unpack(item, arrays, given=given) for key, item in content["fields"].items()}
+    if name is None:
+        return fields
+    if name not in _PARTS:
+        raise ModelFileError(f"This version of calibrant does not know a {name!r}.")
+    return getattr(_PARTS[name], "from_fields", _PARTS[name])(**fields)
 
 
 def write_model(
@@ -157,7 +246,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
 def load_any(path: str | os.PathLike[str], **options: Any) -> Any:
     """Make the model that a folder holds, whatever its class.
 
-    Only classes that `find_class` knows are ever made: a name in a manifest can't choose others.
+    Only classes that registered themselves are ever made: a name in a manifest can't choose others.
 
     Parameters
     ----------
@@ -166,7 +255,7 @@ def load_any(path: str | os.PathLike[str], **options: Any) -> Any:
     """
     manifest, tensors = read_model(path)
     name = manifest.get("class")
-    made = find_class(name)
+    made = _MODELS.get(str(name))
     if made is None:
         raise ModelFileError(
             f"{path} holds a {name!r}, which this version of calibrant does not know."

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibrant import MMDRegressor, evaluate
+from calibrant import Ensemble, Matching, MMDRegressor, evaluate
 from calibrant.distributions import Recalibrated, Snapped
-from calibrant.estimators import fit_together
-from calibrant.estimators._atoms import cells_of, find_atoms, find_spikes, spike_outputs
+from calibrant.estimators import fit_batched
+from calibrant.estimators.atoms import cells_of, find_atoms, find_spikes, spike_outputs
 
 SMALL: dict[str, Any] = {
-    "epochs": 5, "matching_epochs": 40, "hidden": (32,), "batch_size": 64, "matching_lr": 5e-3,
-    "device": "cpu", "random_state": 0,
-}  # fmt: skip
+    **{"epochs": 5, "matching": Matching(epochs=40, lr=5e-3), "hidden": (32,), "batch_size": 64},
+    **{"device": "cpu", "random_state": 0},
+}
 
 
 def grades(n: int = 1500, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -57,12 +57,12 @@ def test_cells_of_targets() -> None:
     np.testing.assert_array_equal(high, [0.5, 0.4, 2.5, 7.0])
 
 
-@pytest.mark.parametrize("cross_fit", [0, 3])
-def test_grades_get_probabilities_and_calibration(cross_fit: int) -> None:
+@pytest.mark.parametrize("folds", [0, 3])
+def test_grades_get_probabilities_and_calibration(folds: int) -> None:
     X, y = grades()
     X_new, y_new = grades(seed=1)
-    model = MMDRegressor(**SMALL, cross_fit=cross_fit).fit(X, y)
-    without = MMDRegressor(**SMALL, cross_fit=cross_fit, atoms=False).fit(X, y)
+    model = MMDRegressor(**SMALL, ensemble=Ensemble(folds=folds)).fit(X, y)
+    without = MMDRegressor(**SMALL, ensemble=Ensemble(folds=folds), atoms=False).fit(X, y)
     dist = model.predict_dist(X_new)
     quantiles = dist.ppf(np.arange(1, 20) / 20)
     assert np.isin(quantiles, [1, 2, 3, 4, 5]).mean() > 0.99
@@ -74,7 +74,7 @@ def test_grades_get_probabilities_and_calibration(cross_fit: int) -> None:
 
 def test_the_choice_is_saved(tmp_path) -> None:
     X, y = grades(300)
-    model = MMDRegressor(**SMALL | {"matching_epochs": 2}).fit(X, y)
+    model = MMDRegressor(**SMALL | {"matching": Matching(epochs=2)}).fit(X, y)
     model.save(tmp_path / "model")
     again = MMDRegressor.load(tmp_path / "model")
     dist = again.predict_dist(X[:3])
@@ -86,12 +86,12 @@ def test_the_choice_is_saved(tmp_path) -> None:
 
 
 def test_models_together_have_atoms_of_their_own() -> None:
-    few = SMALL | {"matching_epochs": 2}
+    few = SMALL | {"matching": Matching(epochs=2)}
     models = [MMDRegressor(**few) for _ in range(2)]
     X, y = grades(1200)
-    fit_together(models, [{"X": X, "y": y}, {"X": X, "y": 10 * y}])
+    fit_batched(models, [{"X": X, "y": y}, {"X": X, "y": 10 * y}])
     for model, factor in zip(models, (1, 10), strict=True):
-        np.testing.assert_array_equal(model.atoms_[:, 0], factor * np.arange(1, 6))
+        np.testing.assert_array_equal(model.predictor_.atoms.cells[:, 0], factor * np.arange(1, 6))
 
 
 def rain(n: int = 1500, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -113,42 +113,47 @@ def test_what_many_rows_have_among_other_values_is_a_spike() -> None:
     assert len(find_spikes(few, find_atoms(few, 1.0))) == 0
 
 
-@pytest.mark.parametrize("cross_fit", [0, 3])
-def test_the_probability_of_a_spike_follows_the_inputs(cross_fit: int) -> None:
+@pytest.mark.parametrize("folds", [0, 3])
+def test_the_probability_of_a_spike_follows_the_inputs(folds: int) -> None:
     X, y = rain()
     X_new, y_new = rain(4000, seed=1)
-    model = MMDRegressor(**SMALL, cross_fit=cross_fit).fit(X, y)
+    model = MMDRegressor(**SMALL, ensemble=Ensemble(folds=folds)).fit(X, y)
     dist = model.predict_dist(X_new)
     dry = dist.cdf(0.0) - dist.cdf_left(0.0)
     truth = 1 / (1 + np.exp(2 * X_new[:, 0]))
     assert np.abs(dry - truth).mean() < 0.05
-    without = MMDRegressor(**SMALL, cross_fit=cross_fit, atoms=False).fit(X, y)
+    without = MMDRegressor(**SMALL, ensemble=Ensemble(folds=folds), atoms=False).fit(X, y)
     result, plain = (evaluate(d, y_new) for d in (dist, without.predict_dist(X_new)))
     assert result.by_mean.mean_ecpe < 0.7 * plain.by_mean.mean_ecpe
 
 
 def test_a_loaded_model_has_its_spikes(tmp_path) -> None:
     X, y = rain(300)
-    model = MMDRegressor(**SMALL | {"matching_epochs": 2}).fit(X, y)
+    model = MMDRegressor(**SMALL | {"matching": Matching(epochs=2)}).fit(X, y)
     model.save(tmp_path / "model")
     again = MMDRegressor.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.spikes_, model.spikes_)
+    np.testing.assert_array_equal(again.predictor_.atoms.spikes, model.predictor_.atoms.spikes)
     np.testing.assert_array_equal(again.predict_dist(X).cdf(0.0), model.predict_dist(X).cdf(0.0))
 
 
 @pytest.mark.parametrize("network", ["mlp", "lstm"])
 def test_together_each_has_its_own_spikes_as_alone(network: str) -> None:
     """Members of several models: other units, and a model that has none."""
-    few = SMALL | {"matching_epochs": 3, "network": network, "hidden": (8,), "dropout": 0.0}
+    few = SMALL | {
+        "matching": Matching(epochs=3),
+        "network": network,
+        "hidden": (8,),
+        "dropout": 0.0,
+    }
     X, y = rain(1200)
     if network == "lstm":
         X = np.repeat(X[:, None], 2, axis=1)
     targets = [y, 7.0 + 10.0 * y, y + np.random.default_rng(0).normal(size=len(y))]
     together = [MMDRegressor(**few) for _ in targets]
-    fit_together(together, [{"X": X, "y": target} for target in targets])
+    fit_batched(together, [{"X": X, "y": target} for target in targets])
     for model, target, count in zip(together, targets, (1, 1, 0), strict=True):
         alone = MMDRegressor(**few).fit(X, target)
-        assert len(model.spikes_) == len(alone.spikes_) == count
+        assert len(model.predictor_.atoms.spikes) == len(alone.predictor_.atoms.spikes) == count
         np.testing.assert_allclose(model.predict(X), alone.predict(X), rtol=2e-3, atol=2e-3)
 
 
@@ -181,9 +186,9 @@ def test_a_spike_stays_in_its_cell_however_close_other_values_are() -> None:
 
 def test_without_a_component_for_it_a_spike_is_left_alone() -> None:
     X, y = rain(1200)
-    few = SMALL | {"matching_epochs": 2}
-    assert len(MMDRegressor(**few, head="gaussian").fit(X, y).atoms_) == 0
-    assert len(MMDRegressor(**few).fit(X, y).atoms_) == 1
+    few = SMALL | {"matching": Matching(epochs=2)}
+    assert len(MMDRegressor(**few, components=1).fit(X, y).predictor_.atoms.cells) == 0
+    assert len(MMDRegressor(**few).fit(X, y).predictor_.atoms.cells) == 1
 
 
 def test_bounds_and_atoms_are_calibrated_together() -> None:

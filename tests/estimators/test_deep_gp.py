@@ -15,7 +15,7 @@ import torch
 
 from calibrant.distributions import Mixture
 from calibrant.errors import MissingDependencyError, ParameterError
-from calibrant.estimators.deep_gp import DeepGPRegressor
+from calibrant.estimators import DeepGPRegressor, Training
 from calibrant.networks.deep_gp import DeepGaussianProcess, _unseen_cholesky
 
 QUICK: dict[str, Any] = {"epochs": 4, "inducing": 8, "random_state": 0, "device": "cpu"}
@@ -79,7 +79,7 @@ def test_recovers_mean_spread_and_coverage(smooth_model) -> None:
 
 def test_parts_of_the_variance(smooth_model) -> None:
     dist = smooth_model.predict_dist(smooth_data(50, seed=2)[0])
-    unit = float(smooth_model.target_scaler_.scale) ** 2
+    unit = float(smooth_model.predictor_.target.scale) ** 2
     noise = smooth_model.module_.single.noise.item() * unit
     np.testing.assert_allclose(dist.aleatoric, noise, rtol=1e-6)
     np.testing.assert_allclose(dist.aleatoric + dist.epistemic, dist.variance)
@@ -130,7 +130,13 @@ def test_agrees_with_the_exact_gp_on_a_tiny_set() -> None:
     X, y = smooth_data(60, seed=0)
     at = np.linspace(-2.8, 2.8, 40)[:, None]
     model = DeepGPRegressor(
-        inducing=30, epochs=250, patience=250, batch_size=60, lr=3e-2, random_state=0, device="cpu"
+        inducing=30,
+        epochs=250,
+        training=Training(patience=250),
+        batch_size=60,
+        lr=3e-2,
+        random_state=0,
+        device="cpu",
     ).fit(X, y, validation_data=(X, y))
     mean, stddev = exact_posterior(X, y - 5.0, at, steps=60)
     dist = model.predict_dist(at)
@@ -144,15 +150,15 @@ def test_without_hidden_layers_it_is_the_exact_gp_of_its_own_kernel() -> None:
     model = DeepGPRegressor(
         hidden_layers=0,
         epochs=300,
-        patience=300,
+        training=Training(patience=300),
         batch_size=30,
         lr=3e-2,
         random_state=0,
         device="cpu",
     ).fit(X, y, validation_data=(X, y))
-    assert model.n_inducing_ == 30
+    assert model.predictor_.spec.inducing == 30
     at = np.linspace(-2.8, 2.8, 40)[:, None]
-    scale_x, scale_y = model.input_scaler_, model.target_scaler_
+    scale_x, scale_y = model.predictor_.features.scaler, model.predictor_.target
     mean, stddev = exact_posterior(
         scale_x.transform(X),
         scale_y.transform(y),
@@ -224,9 +230,8 @@ def test_save_and_load_are_bit_identical(quick_model, tmp_path) -> None:
     X, _ = table()
     quick_model.save(tmp_path / "model")
     loaded = DeepGPRegressor.load(tmp_path / "model")
-    assert loaded.n_inducing_ == 8
-    resolved = {name: quick_model._setting(name) for name in quick_model.get_params()}
-    assert loaded.get_params() == resolved
+    assert loaded.predictor_.spec == quick_model.predictor_.spec
+    assert repr(loaded.get_params()) == repr(quick_model.get_params())
     before, after = quick_model.predict_dist(X), loaded.predict_dist(X)
     for name in ("mean", "stddev", "epistemic"):
         np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
@@ -270,7 +275,7 @@ def test_widths_and_inducing_points() -> None:
     assert np.isfinite(wide.predict(X)).all()
     repeated = np.repeat(X[:10], 5, axis=0)
     few = DeepGPRegressor(**(QUICK | {"inducing": 50})).fit(repeated, np.repeat(y[:10], 5))
-    assert few.n_inducing_ <= 10
+    assert few.predictor_.spec.inducing <= 10
 
 
 def test_learns_from_nearly_collinear_inputs() -> None:
@@ -331,20 +336,23 @@ def test_importing_the_estimator_does_not_import_gpytorch() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"inducing": 0}, "inducing, training_samples and prediction_samples"),
-        ({"training_samples": 0}, "at least 1, got 8, 0 and 32"),
-        ({"prediction_samples": 0}, "at least 1, got 8, 1 and 0"),
-        ({"hidden_layers": -1}, "hidden_layers must be at least 0, got -1"),
-        ({"hidden_dims": 0}, 'hidden_dims must be "auto" or a width of at least 1, got 0'),
-        ({"hidden_dims": "wide"}, "got 'wide'"),
-        ({"dropout": 0.1}, "leave network and dropout"),
-        ({"network": torch.nn.Linear(3, 2)}, "leave network and dropout"),
-        ({"lr": 0.0}, "lr must be > 0"),
+        ({"inducing": 0}, "'inducing' parameter of DeepGPRegressor must be .* Got 0"),
+        ({"training_samples": 0}, "'training_samples' parameter .* Got 0"),
+        ({"prediction_samples": 0}, "'prediction_samples' parameter .* Got 0"),
+        ({"hidden_layers": -1}, "'hidden_layers' parameter .* Got -1"),
+        ({"hidden_dims": 0}, "'hidden_dims' parameter .* Got 0"),
+        ({"hidden_dims": "wide"}, "Got 'wide'"),
+        ({"lr": 0.0}, "'lr' parameter .* Got 0.0"),
     ],
 )
 def test_bad_parameters(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         DeepGPRegressor(**(QUICK | parameters)).fit(*table())
+
+
+def test_it_has_no_parameters_of_networks() -> None:
+    parameters = DeepGPRegressor().get_params()
+    assert not parameters.keys() & {"network", "hidden", "dropout", "periodic"}
 
 
 def test_a_broken_kernel_says_what_to_change() -> None:

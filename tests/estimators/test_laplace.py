@@ -9,8 +9,8 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
-import calibrant.estimators._base as base
-from calibrant import HeteroscedasticRegressor, LaplaceRegressor
+import calibrant.estimators.predictor as predictor
+from calibrant import HeteroscedasticRegressor, LaplaceRegressor, Training
 from calibrant.estimators import laplace
 from calibrant.estimators.laplace import _prior_precision
 
@@ -24,26 +24,28 @@ def linear():
     X = rng.normal(size=(400, 3))
     y = X @ [1.0, -2.0, 0.5] + 3.0 + np.exp(0.3 * X[:, 1]) * rng.normal(size=400)
     weight = rng.uniform(0.5, 2.0, 400)
-    settings = QUICK | {"network": torch.nn.Identity(), "epochs": 400, "patience": 100, "lr": 1e-2}
+    settings = QUICK | {"network": torch.nn.Identity(), "epochs": 400, "lr": 1e-2}
+    settings["training"] = Training(patience=100)
     model = LaplaceRegressor(beta=0.0, **settings)
     return model.fit(X, y, weight, validation_data=(X, y, weight)), X, y, weight
 
 
 def test_it_is_bayesian_linear_regression(linear) -> None:
     model, X, y, weight = linear
-    dist, unit = model.predict_dist(X), float(model.target_scaler_.scale)
-    design = np.column_stack([model.input_scaler_.transform(X), np.ones(len(X))])
+    inputs, scaler = model.predictor_.features.scaler, model.predictor_.target
+    dist, unit = model.predict_dist(X), float(scaler.scale)
+    design = np.column_stack([inputs.transform(X), np.ones(len(X))])
     precision = weight / weight.mean() / (dist.aleatoric / unit**2)
-    alpha = model.prior_precision_ * np.eye(4)
+    alpha = model.predictor_.combine.prior_precision * np.eye(4)
     covariance = np.linalg.inv(design.T @ (precision[:, None] * design) + alpha)
     new = np.random.default_rng(1).normal(0, 3, size=(50, 3))
-    phi = np.column_stack([model.input_scaler_.transform(new), np.ones(50)])
+    phi = np.column_stack([inputs.transform(new), np.ones(50)])
     epistemic = unit**2 * np.einsum("ij,jk,ik->i", phi, covariance, phi)
     np.testing.assert_allclose(model.predict_dist(new).epistemic, epistemic, rtol=1e-6)
     # The posterior mean, which the network finds by training: to a part of its own uncertainty.
-    target = model.target_scaler_.transform(y)
+    target = scaler.transform(y)
     weights = covariance @ (design.T @ (precision * target))
-    mean = model.target_scaler_.loc + unit * phi @ weights
+    mean = scaler.loc + unit * phi @ weights
     assert np.all(np.abs(model.predict(new) - mean) < 0.5 * np.sqrt(epistemic))
 
 
@@ -93,7 +95,7 @@ def test_rows_in_chunks_give_the_same_posterior(monkeypatch: pytest.MonkeyPatch)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.normal(size=200)
     whole = LaplaceRegressor(**QUICK).fit(X, y).predict_dist(X).epistemic
-    monkeypatch.setattr(base, "_PREDICT_ROWS", 7)
+    monkeypatch.setattr(predictor, "_PREDICT_ROWS", 7)
     np.testing.assert_allclose(
         LaplaceRegressor(**QUICK).fit(X, y).predict_dist(X).epistemic, whole, rtol=1e-9
     )

@@ -7,26 +7,35 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibrant import MMDRegressor
+from calibrant import Ensemble, Matching, MMDRegressor
 from calibrant.estimators import Windows
-from calibrant.estimators._neighbours import Neighbours
+from calibrant.estimators.neighbours import NeighbourIndex, Neighbours
 
-SETTINGS: dict[str, Any] = {
-    "quality": "best", "periodic": 0.0, "members": 1, "epochs": 2, "matching_epochs": 20,
-    "hidden": (16,), "batch_size": 64, "device": "cpu", "random_state": 0, "neighbours": True,
-    "matching_lr": 1e-2,
-}  # fmt: skip
+
+def make(**changes: Any) -> MMDRegressor:
+    model = MMDRegressor(quality="best", periodic=0.0, hidden=(16,), batch_size=64, epochs=2)
+    model.set_params(
+        device="cpu",
+        random_state=0,
+        ensemble=Ensemble(members=1, neighbours=True),
+        matching=Matching(epochs=20, lr=1e-2),
+    )
+    return model.set_params(**changes)
 
 
 def plain(known: Neighbours, numbers: np.ndarray) -> np.ndarray:
     return numbers * known.scale + known.loc
 
 
+def features(index: NeighbourIndex, rows: np.ndarray | None = None) -> np.ndarray:
+    return plain(index.neighbours, index.features(rows))
+
+
 def test_numbers_of_new_rows() -> None:
     x = np.arange(40.0)[:, None]
     y = np.arange(40.0) ** 2
-    known = Neighbours.fit(x, y)
-    (row,) = plain(known, known.of(np.array([[0.0]])))
+    known = NeighbourIndex(x, y).neighbours
+    (row,) = plain(known, known.transform(np.array([[0.0]])))
     near = np.arange(16.0)
     weight = 1 / (near + known.near)
     expected = [
@@ -41,12 +50,12 @@ def test_no_training_row_is_its_own_neighbour() -> None:
     rng = np.random.default_rng(0)
     x = rng.integers(0, 4, (60, 2)).astype(float)  # nearly every row has equals
     y = rng.normal(size=60)
-    known = Neighbours.fit(x, y)
+    known = NeighbourIndex(x, y)
     for row in range(0, 60, 7):
         moved = y.copy()
         moved[row] += 100.0
-        again = Neighbours.fit(x, moved)
-        after, before = plain(again, again.among()), plain(known, known.among())
+        again = NeighbourIndex(x, moved)
+        after, before = features(again), features(known)
         np.testing.assert_allclose(after[row], before[row])
         assert not np.allclose(after, before)  # but in the numbers of others
 
@@ -56,12 +65,12 @@ def test_groups_do_not_inform_each_other() -> None:
     x = np.repeat(rng.normal(size=(30, 2)), 2, axis=0)
     groups = np.repeat(np.arange(30), 2)
     y = rng.normal(size=60)
-    known = Neighbours.fit(x, y, groups)
+    known = NeighbourIndex(x, y, groups)
     moved = y + 100.0 * (groups == 3)
-    again = Neighbours.fit(x, moved, groups)
-    after, before = plain(again, again.among()), plain(known, known.among())
+    again = NeighbourIndex(x, moved, groups)
+    after, before = features(again), features(known)
     np.testing.assert_allclose(after[groups == 3], before[groups == 3])
-    assert (before[:, 5] > np.log(2 * known.near)).all()  # never at distance 0
+    assert (before[:, 5] > np.log(2 * known.neighbours.near)).all()  # never at distance 0
 
 
 def test_rows_to_be_judged_on_do_not_show_in_those_to_learn_from() -> None:
@@ -70,13 +79,13 @@ def test_rows_to_be_judged_on_do_not_show_in_those_to_learn_from() -> None:
     learned, judged = np.arange(60), np.arange(60, 80)
     moved = y.copy()
     moved[judged] += 100.0
-    known, again = Neighbours.fit(x, y), Neighbours.fit(x, moved)
-    before, after = plain(known, known.among(learned)), plain(again, again.among(learned))
+    known, again = NeighbourIndex(x, y), NeighbourIndex(x, moved)
+    before, after = features(known, learned), features(again, learned)
     np.testing.assert_allclose(after, before)
     # what they know of each other is what they would know alone
-    alone = Neighbours.fit(x[learned], y[learned])
-    alone.near = known.near
-    np.testing.assert_allclose(before, plain(alone, alone.among()))
+    alone = NeighbourIndex(x[learned], y[learned])
+    alone.neighbours.near = known.neighbours.near
+    np.testing.assert_allclose(before, features(alone))
 
 
 def test_nor_where_a_row_knows_no_other() -> None:
@@ -87,17 +96,18 @@ def test_nor_where_a_row_knows_no_other() -> None:
     y = rng.normal(size=250)
     learned = np.flatnonzero(groups != 3)
     moved = y + 100.0 * (groups == 3)
-    known, again = Neighbours.fit(x, y, groups), Neighbours.fit(x, moved, groups)
-    before, after = plain(known, known.among(learned)), plain(again, again.among(learned))
+    known, again = NeighbourIndex(x, y, groups), NeighbourIndex(x, moved, groups)
+    before, after = features(known, learned), features(again, learned)
     np.testing.assert_allclose(after, before)
 
 
 def test_groups_of_very_different_size() -> None:
     rng = np.random.default_rng(0)
     groups = np.repeat([0, 1], [185, 15])
-    known = Neighbours.fit(rng.normal(size=(200, 2)), rng.normal(size=200), groups)
-    assert known.count == 15
-    assert known.of(np.zeros((3, 2))).shape == known.among()[:3].shape == (3, 7)
+    known = NeighbourIndex(rng.normal(size=(200, 2)), rng.normal(size=200), groups)
+    assert known.neighbours.count == 15
+    new = known.neighbours.transform(np.zeros((3, 2)))
+    assert new.shape == known.features()[:3].shape == (3, 7)
 
 
 def repeated(n: int = 600, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -109,12 +119,12 @@ def repeated(n: int = 600, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return places[chosen], values[chosen] + 0.05 * rng.normal(size=n)
 
 
-@pytest.mark.parametrize("cross_fit", [0, 2])
-def test_rows_met_before_are_known_again_and_calibration_holds(cross_fit: int) -> None:
+@pytest.mark.parametrize("folds", [0, 2])
+def test_rows_met_before_are_known_again_and_calibration_holds(folds: int) -> None:
     X, y = repeated()
     X_new, y_new = repeated(seed=1)
-    model = MMDRegressor(**SETTINGS | {"cross_fit": cross_fit}).fit(X, y)
-    without = MMDRegressor(**SETTINGS | {"cross_fit": cross_fit, "neighbours": False}).fit(X, y)
+    model = make(ensemble__folds=folds).fit(X, y)
+    without = make(ensemble__folds=folds, ensemble__neighbours=False).fit(X, y)
     assert model.predict_dist(X_new).crps(y_new).mean() < 0.6 * (
         without.predict_dist(X_new).crps(y_new).mean()
     )
@@ -125,7 +135,7 @@ def test_rows_met_before_are_known_again_and_calibration_holds(cross_fit: int) -
 
 def test_a_loaded_model_knows_its_neighbours(tmp_path) -> None:
     X, y = repeated(200)
-    model = MMDRegressor(**SETTINGS | {"cross_fit": 0, "matching_epochs": 1}).fit(X, y)
+    model = make(ensemble__folds=0, matching__epochs=1).fit(X, y)
     model.save(tmp_path / "model")
     again = MMDRegressor.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
@@ -133,10 +143,10 @@ def test_a_loaded_model_knows_its_neighbours(tmp_path) -> None:
 
 def test_not_in_time_nor_among_few_rows() -> None:
     X, y = repeated(200)
-    few = {"cross_fit": 0, "matching_epochs": 1}
-    in_time = MMDRegressor(**SETTINGS | few)
+    few: dict[str, Any] = {"ensemble__folds": 0, "matching__epochs": 1}
+    in_time = make(**few)
     in_time.fit(X, y, cv=[(np.arange(150), np.arange(150, 200))])
-    assert in_time.neighbours_ is None
-    assert MMDRegressor(**SETTINGS | few).fit(X[:80], y[:80]).neighbours_ is None
+    assert in_time.predictor_.features.neighbours is None
+    assert make(**few).fit(X[:80], y[:80]).predictor_.features.neighbours is None
     windows = Windows(np.column_stack([X, y]), np.arange(4, 199), 5)
-    assert MMDRegressor(**SETTINGS | few).fit(windows, y[5:]).neighbours_ is None
+    assert make(**few).fit(windows, y[5:]).predictor_.features.neighbours is None

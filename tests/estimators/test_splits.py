@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import TimeSeriesSplit
 
 from calibrant.errors import DataError, ParameterError
-from calibrant.estimators._splits import inner_split
+from calibrant.estimators.splits import inner_split
 
 OPTIONS = {"fraction": 0.2, "groups": None, "cv": None, "random_state": 0}
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from calibrant.networks import GaussianHead, MemberNetworks, PeriodicEmbedding, build_network
+from calibrant.networks import MemberNetworks, NetworkSpec, PeriodicEmbedding
 from calibrant.networks.embeddings import embed
 
 
@@ -33,13 +33,13 @@ def test_the_scale_is_that_of_the_first_frequencies() -> None:
 
 def test_members_and_sequences_pass_through_it() -> None:
     networks = [
-        build_network("mlp", 3, (8,), GaussianHead(), steps=4, periodic=0.1) for _ in range(2)
+        NetworkSpec(n_inputs=3, hidden=(8,), steps=4, periodic=0.1).build() for _ in range(2)
     ]
     x = torch.randn(5, 4, 3)
     together = MemberNetworks(networks, sequences=True).outputs(x)
     for answer, network in zip(together, networks, strict=True):
         torch.testing.assert_close(answer, network(x))
-    plain = build_network("mlp", 3, (8,), GaussianHead(), steps=4)
+    plain = NetworkSpec(n_inputs=3, hidden=(8,), steps=4).build()
     assert not any("frequencies" in name for name, _ in plain.named_parameters())
 
 

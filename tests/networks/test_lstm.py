@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from calibrant.networks import GaussianHead, MemberNetworks, build_network, lstm
+from calibrant.networks import MemberNetworks, NetworkSpec, lstm
 from calibrant.networks.lstm import lstm_layer
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -116,7 +116,7 @@ def test_a_second_backward_finds_what_the_first_one_found() -> None:
 
 def test_every_member_and_row_drops_units_of_its_own() -> None:
     torch.manual_seed(0)
-    one = build_network("lstm", 2, (40, 30), GaussianHead(), dropout=0.5, steps=4)
+    one = NetworkSpec(body="lstm", n_inputs=2, hidden=(40, 30), dropout=0.5, steps=4).build()
     members = MemberNetworks([one, one], sequences=True)
     x = torch.randn(1, 4, 2).expand(3, 4, 2)  # three times the same row
     outputs = members.outputs(x).flatten(0, 1)

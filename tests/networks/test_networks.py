@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from calibrant.errors import ParameterError
-from calibrant.networks import MLP, GaussianHead, MemberNetworks, build_network
+from calibrant.networks import MLP, GaussianHead, MemberNetworks, NetworkSpec
 
 
 def test_mlp_is_the_papers() -> None:
@@ -38,7 +38,7 @@ def test_extreme_log_variance_stays_finite_and_finds_back(log_variance: float) -
 
 def test_own_module_gets_a_head_and_is_not_changed() -> None:
     mine = nn.Sequential(nn.Linear(4, 7), nn.Tanh())
-    network = build_network(mine, 4, (), GaussianHead())
+    network = NetworkSpec(body=mine, n_inputs=4).build()
     assert network.output.in_features == 7
     assert network.body is not mine
     assert network(torch.zeros(3, 4)).shape == (3, 2)
@@ -46,17 +46,17 @@ def test_own_module_gets_a_head_and_is_not_changed() -> None:
 
 def test_errors_say_what_was_expected() -> None:
     with pytest.raises(ParameterError, match=r'network must be "mlp", "lstm", "gru" or a torch'):
-        build_network("transformer", 4, (8,), GaussianHead())
+        NetworkSpec(body="transformer", n_inputs=4, hidden=(8,)).build()
     with pytest.raises(ParameterError, match="at least one layer"):
-        build_network("mlp", 4, (), GaussianHead())
-    with pytest.raises(ParameterError, match="does not accept 4 inputs"):
-        build_network(nn.Linear(5, 2), 4, (), GaussianHead())
+        NetworkSpec(n_inputs=4, hidden=()).build()
+    with pytest.raises(ParameterError, match=r"does not accept inputs of shape \(n, 4\)"):
+        NetworkSpec(body=nn.Linear(5, 2), n_inputs=4).build()
     with pytest.raises(ParameterError, match=r"\(n, k\) features"):
-        build_network(nn.Flatten(0), 4, (), GaussianHead())
+        NetworkSpec(body=nn.Flatten(0), n_inputs=4).build()
 
 
 def make_members(count: int, network: str | nn.Module = "mlp") -> list[nn.Module]:
-    return [build_network(network, 4, (8, 8), GaussianHead()) for _ in range(count)]
+    return [NetworkSpec(body=network, n_inputs=4, hidden=(8, 8)).build() for _ in range(count)]
 
 
 @pytest.mark.parametrize("own", [False, True])
@@ -93,7 +93,7 @@ def test_member_weights_by_name_go_out_and_in(count: int) -> None:
 
 
 def test_dropout_is_for_training_alone() -> None:
-    members = MemberNetworks([build_network("mlp", 4, (64,), GaussianHead(), dropout=0.5)] * 2)
+    members = MemberNetworks([NetworkSpec(n_inputs=4, hidden=(64,), dropout=0.5).build()] * 2)
     x = torch.randn(3, 4)
     members.eval()
     assert torch.equal(members.outputs(x)[0], members.outputs(x)[1])
@@ -103,7 +103,7 @@ def test_dropout_is_for_training_alone() -> None:
 
 def test_passes_are_balanced_and_rows_do_not_see_each_other() -> None:
     torch.manual_seed(0)
-    single = build_network("mlp", 4, (32,), GaussianHead(), dropout=0.25)
+    single = NetworkSpec(n_inputs=4, hidden=(32,), dropout=0.25).build()
     members = MemberNetworks([single]).eval()
     x = torch.randn(6, 4)
     passes = members.passes(x, 40, seed=0)
@@ -114,4 +114,4 @@ def test_passes_are_balanced_and_rows_do_not_see_each_other() -> None:
     torch.testing.assert_close(members.passes(x[2:3], 40, seed=0)[:, 0], passes[:, 2])
     assert not torch.equal(members.passes(x, 40, seed=1), passes)
     with pytest.raises(ParameterError, match="Monte-Carlo passes need dropout"):
-        MemberNetworks([build_network("mlp", 4, (8,), GaussianHead())]).passes(x, 4, seed=0)
+        MemberNetworks([NetworkSpec(n_inputs=4, hidden=(8,)).build()]).passes(x, 4, seed=0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from calibrant.networks import MemberNetworks, QuantileHead, build_network
+from calibrant.networks import MemberNetworks, NetworkSpec, QuantileHead
 
 LEVELS = (0.05, 0.3, 0.5, 0.8, 0.9)
 
@@ -64,7 +64,9 @@ def test_gradients() -> None:
 
 def test_members_stand_in_front() -> None:
     head = QuantileHead(LEVELS)
-    members = MemberNetworks([build_network("mlp", 4, (8,), head) for _ in range(3)])
+    members = MemberNetworks(
+        [NetworkSpec(n_inputs=4, hidden=(8,), head=head).build() for _ in range(3)]
+    )
     x, y = torch.randn(3, 7, 4), torch.randn(3, 7)
     dist = members(x)
     assert dist.batch_shape == dist.crps(y).shape == (3, 7)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from calibrant.errors import ParameterError
-from calibrant.networks import GaussianHead, MemberNetworks, Recurrent, build_network
+from calibrant.networks import MemberNetworks, NetworkSpec, Recurrent
 from calibrant.networks.dropout import SequenceDropout
 from calibrant.networks.recurrent import gru_states, lstm_states
 from calibrant.training.averaging import WeightAverage
@@ -38,7 +38,8 @@ def blocks(monkeypatch) -> set[tuple[int, ...]]:
 def test_weights_of_one_network_are_always_one_block(blocks) -> None:
     """Else cuDNN copies them in every call, and warns."""
     built = [
-        build_network("lstm", 4, (6, 5), GaussianHead(), dropout=0.25, steps=5) for _ in range(3)
+        NetworkSpec(body="lstm", n_inputs=4, hidden=(6, 5), dropout=0.25, steps=5).build()
+        for _ in range(3)
     ]
     x = torch.zeros(2, 5, 4)
     one = MemberNetworks(built, sequences=True).part(slice(1, 2))
@@ -80,7 +81,7 @@ def test_plain_products_are_torchs_layer(
 
 def test_lstm_is_the_papers() -> None:
     """128, then 64, the last state, then the linear layer."""
-    network = build_network("lstm", 6, None, GaussianHead(), steps=5)
+    network = NetworkSpec(body="lstm", n_inputs=6, steps=5, dropout=0.0).build()
     first, second = network.body.layers
     assert (first.input_size, first.hidden_size) == (6, 128)
     assert (second.input_size, second.hidden_size) == (128, 64)
@@ -92,7 +93,10 @@ def test_lstm_is_the_papers() -> None:
 @pytest.mark.parametrize("cell", CELLS)
 def test_members_as_one_are_the_members(cell: str) -> None:
     torch.manual_seed(0)
-    networks = [build_network(cell, 4, (9, 6), GaussianHead(), steps=5) for _ in range(3)]
+    networks = [
+        NetworkSpec(body=cell, n_inputs=4, hidden=(9, 6), steps=5, dropout=0.0).build()
+        for _ in range(3)
+    ]
     members = MemberNetworks(networks, sequences=True)
     assert members.by_name()["body.layers.0.weight_ih_l0"].shape[0] == 3
     shared, each = torch.randn(7, 5, 4), torch.randn(3, 7, 5, 4)
@@ -108,7 +112,7 @@ def test_members_as_one_are_the_members(cell: str) -> None:
 
 
 def test_mlp_reads_all_steps_at_once() -> None:
-    network = build_network("mlp", 4, (8,), GaussianHead(), steps=5)
+    network = NetworkSpec(n_inputs=4, hidden=(8,), steps=5).build()
     x = torch.randn(3, 5, 4)
     assert torch.equal(network(x), network(x.reshape(3, 20)))
 
@@ -131,7 +135,8 @@ def test_dropout_drops_a_unit_in_all_steps(cell: str) -> None:
 def test_passes_drop_the_same_units_in_every_row_and_step(cell: str) -> None:
     torch.manual_seed(0)
     members = MemberNetworks(
-        [build_network(cell, 4, (32, 16), GaussianHead(), dropout=0.25, steps=5)], sequences=True
+        [NetworkSpec(body=cell, n_inputs=4, hidden=(32, 16), dropout=0.25, steps=5).build()],
+        sequences=True,
     )
     x = torch.randn(6, 5, 4)
     passes = members.passes(x, 8, seed=0)
@@ -144,9 +149,9 @@ def test_errors_say_what_to_do() -> None:
     with pytest.raises(
         ParameterError, match=r"table of 4 columns: pass X of shape \(n, steps, d\)"
     ):
-        build_network("lstm", 4, (8,), GaussianHead())
-    with pytest.raises(ParameterError, match="does not accept 5, 4 inputs a row"):
-        build_network(nn.Linear(3, 2), 4, None, GaussianHead(), steps=5)
+        NetworkSpec(body="lstm", n_inputs=4, hidden=(8,)).build()
+    with pytest.raises(ParameterError, match=r"does not accept inputs of shape \(n, 5, 4\)"):
+        NetworkSpec(body=nn.Linear(3, 2), n_inputs=4, steps=5).build()
 
     class Own(nn.Module):
         def __init__(self) -> None:
@@ -156,7 +161,7 @@ def test_errors_say_what_to_do() -> None:
         def forward(self, x: Tensor) -> Tensor:
             return self.lstm(x)[0][:, -1]
 
-    networks = [build_network(Own(), 4, None, GaussianHead(), steps=5) for _ in range(2)]
+    networks = [NetworkSpec(body=Own(), n_inputs=4, steps=5).build() for _ in range(2)]
     assert MemberNetworks(networks[:1], sequences=True).outputs(torch.zeros(3, 5, 4)).shape[0] == 1
     with pytest.raises(ParameterError, match='use network="lstm" or "gru"'):
         MemberNetworks(networks, sequences=True).outputs(torch.zeros(3, 5, 4))

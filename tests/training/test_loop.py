@@ -12,7 +12,7 @@ import torch
 
 from calibrant.errors import ParameterError
 from calibrant.losses import negative_log_likelihood
-from calibrant.networks import GaussianHead, MemberNetworks, build_network
+from calibrant.networks import MemberNetworks, NetworkSpec
 from calibrant.training import Record, Rows, Silent, Stage, devices, resolve_device, run_stage
 from calibrant.training.loop import batches, clip_gradients
 
@@ -28,7 +28,7 @@ def make_network(seeds: Sequence[int] = (0,)) -> MemberNetworks:
     networks = []
     for seed in seeds:
         torch.manual_seed(seed)
-        networks.append(build_network("mlp", 2, (16,), GaussianHead()))
+        networks.append(NetworkSpec(n_inputs=2, hidden=(16,)).build())
     return MemberNetworks(networks)
 
 
@@ -132,30 +132,6 @@ def test_members_end_where_they_would_have_ended_alone() -> None:
     assert len(stops) > 1  # the members really stop at different epochs
 
 
-@pytest.mark.parametrize("seeds", [(0,), (0, 1, 2)])
-@pytest.mark.parametrize("changes", [{}, {"updates": "head"}, {"average": 2.0}])
-def test_by_hand_they_end_where_autograd_leads(seeds: tuple[int, ...], changes: dict) -> None:
-    asked = []
-
-    def slope(outputs: torch.Tensor, rows: Rows) -> tuple[torch.Tensor, torch.Tensor]:
-        asked.append(outputs.shape)
-        leaf = outputs.requires_grad_()
-        dist = GaussianHead().torch_distribution(leaf)
-        loss = negative_log_likelihood(dist, rows.y).mean(dim=-1)
-        return loss, torch.autograd.grad(loss.sum(), leaf)[0]
-
-    ends, records = [], []
-    for closed_form in (None, slope):
-        network = make_network(seeds)
-        stage = make_stage(epochs=3, slope=closed_form, **changes)
-        records.append([record["train_loss"] for record in run(stage, network, seeds)][1:])
-        ends.append(weights_of(network))
-    assert len(asked) == 3 * 7  # steps
-    assert records[0] == pytest.approx(records[1], rel=1e-5)
-    for name, value in ends[0].items():
-        torch.testing.assert_close(ends[1][name], value, rtol=1e-5, atol=1e-5)
-
-
 def test_one_exploding_member_does_not_touch_the_others() -> None:
     def explode(network: MemberNetworks, rows: Rows) -> torch.Tensor:
         return nll(network, rows) * torch.tensor([1.0, float("nan")])
@@ -175,7 +151,7 @@ def test_together_the_members_share_batches_and_stop_as_one() -> None:
         return (network(rows.x).loc.mean(dim=0) - rows.y).square().mean().reshape(1)
 
     network = make_network((0, 1))
-    records = run(make_stage(loss=joint, score=joint, together=True, epochs=20), network, (0, 1))
+    records = run(make_stage(loss=joint, score=joint, shared_loss=True, epochs=20), network, (0, 1))
     assert (1,) in seen
     assert sum(r["best"] for r in records) == 1
     assert records[-1]["validation_score"] < records[0]["validation_score"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from calibrant.losses import negative_log_likelihood
-from calibrant.networks import GaussianHead, MemberNetworks, build_network
+from calibrant.networks import MemberNetworks, NetworkSpec
 from calibrant.training import MemberRows, Rows, SeriesWindows, Silent, Stage, run_stage
 from calibrant.training.averaging import WeightAverage
 
@@ -49,7 +49,7 @@ def test_windows_are_gathered() -> None:
 
 
 def test_the_average_is_a_mean_at_first_and_forgets_later() -> None:
-    network = MemberNetworks([build_network("mlp", 2, (3,), GaussianHead())])
+    network = MemberNetworks([NetworkSpec(n_inputs=2, hidden=(3,)).build()])
     bias = network.single.output.bias
     average = WeightAverage(network, steps=4)
     seen = [bias.detach().clone()]
@@ -72,7 +72,7 @@ def test_rows_of_others_do_not_touch_a_member() -> None:
 
     def trained(y: torch.Tensor) -> torch.Tensor:
         torch.manual_seed(0)
-        networks = [build_network("mlp", 3, (8,), GaussianHead()) for _ in range(2)]
+        networks = [NetworkSpec(n_inputs=3, hidden=(8,)).build() for _ in range(2)]
         network = MemberNetworks(networks)
         parts = MemberRows.of(rows._replace(y=y), [torch.arange(5), torch.arange(5, 10)])
         stage = Stage(

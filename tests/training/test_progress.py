@@ -12,8 +12,8 @@ from rich.console import Console
 from calibrant import HeteroscedasticRegressor, LaplaceRegressor, QuantileNetworkRegressor
 from calibrant.distributions import Normal
 from calibrant.training import ProgressBar, Record, Rows, Stage
-from calibrant.training.loop import look_at
-from calibrant.training.progress import Look
+from calibrant.training.loop import take_snapshot
+from calibrant.training.progress import Snapshot
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_figures_of_the_last_epoch_stand_below_the_bar(console) -> None:
     u = torch.linspace(0.5, 1.0, 50)[None]  # all targets in the upper half
     with ProgressBar(console) as progress:
         progress.start(stage())
-        progress.advance(stage(), record(10), 0.4321, lambda: Look(u, None))
+        progress.advance(stage(), record(10), 0.4321, lambda: Snapshot(u, None))
     text = shown(console)
     assert "Stage 2, matching" in text
     assert "10/40 epochs" in text
@@ -57,7 +57,9 @@ def test_figures_of_the_last_epoch_stand_below_the_bar(console) -> None:
 
 def test_crps_stands_beside_another_score_and_goes_with_its_stage(console) -> None:
     first = stage(number=1, name="likelihood", score_name="NLL")
-    seen = iter([Look(torch.full((1, 50), 0.5), 0.1234), Look(torch.full((1, 50), 0.5), None)])
+    seen = iter(
+        [Snapshot(torch.full((1, 50), 0.5), 0.1234), Snapshot(torch.full((1, 50), 0.5), None)]
+    )
     with ProgressBar(console) as progress:
         for each in (first, stage()):
             progress.start(each)
@@ -72,9 +74,9 @@ def test_crps_stands_beside_another_score_and_goes_with_its_stage(console) -> No
 def test_calibration_is_looked_at_now_and_then_only(console) -> None:
     looks = []
 
-    def look() -> Look:
+    def look() -> Snapshot:
         looks.append(1)
-        return Look(torch.rand(1, 20), None)
+        return Snapshot(torch.rand(1, 20), None)
 
     with ProgressBar(console) as progress:
         progress.start(stage())
@@ -106,19 +108,19 @@ def test_peers_say_what_they_do_and_show_calibration(method, name: str, score: s
     model = method(epochs=2, hidden=(8,), random_state=0, device="cpu")
     model.fit(rng.normal(size=(60, 2)), rng.normal(size=60))
     rows = Rows(torch.zeros(5, 2), torch.linspace(-1, 1, 5), torch.ones(5))
-    (stage,) = model._stages([rows], torch.Generator())
+    (stage,) = model._stages(rows)
     assert (stage.name, stage.score_name) == (name, score)
     with torch.no_grad():
         u = stage.pit(model.module_, rows)
-        look = look_at(stage.pit, stage.crps, model.module_, rows)
+        shown = take_snapshot(stage.pit, stage.crps, model.module_, rows)
         said = model.module_(rows.x)
     assert u.shape == (1, 5)
-    torch.testing.assert_close(look.pit, u.double())
+    torch.testing.assert_close(shown.pit, u.double())
     if score == "NLL":
         normal = Normal(said.mean[0].numpy(), said.stddev[0].numpy())
-        assert look.crps == pytest.approx(normal.crps(rows.y.numpy()).mean(), rel=1e-5)
+        assert shown.crps == pytest.approx(normal.crps(rows.y.numpy()).mean(), rel=1e-5)
     else:
-        assert look.crps is None
+        assert shown.crps is None
     assert torch.all((u > 0) & (u < 1) & (u.diff(prepend=u[:, :1] - 1) > 0))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from calibrant.losses import negative_log_likelihood
-from calibrant.networks import GaussianHead, MemberNetworks, build_network
+from calibrant.networks import MemberNetworks, NetworkSpec
 from calibrant.training import Rows, SeriesWindows, Silent, Stage, run_stage
 from calibrant.training import rows as rows_module
 from calibrant.training.loop import validation_score
@@ -26,7 +26,9 @@ def make_network(*seeds: int, cell: str = "lstm") -> MemberNetworks:
     networks = []
     for seed in seeds:
         torch.manual_seed(seed)
-        networks.append(build_network(cell, 2, (12, 8), GaussianHead(), steps=4))
+        networks.append(
+            NetworkSpec(body=cell, n_inputs=2, hidden=(12, 8), steps=4, dropout=0.0).build()
+        )
     return MemberNetworks(networks, sequences=True).double()
 
 

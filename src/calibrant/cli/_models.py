@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def load_rows_model(path: Path) -> NetworkRegressor | Recalibrator:
     """Load a model that predicts rows of a table; a forecaster is not one."""
-    from calibrant.estimators import load_model
     from calibrant.forecasting import Forecaster
+    from calibrant.models import load_model
 
     model = load_model(path)
     if isinstance(model, Forecaster):

@@ -72,15 +72,13 @@ def check_ahead(series: Series, options: SeriesOptions) -> None:
 
 def make_forecaster(series: Series, options: SeriesOptions, voice: Voice) -> Forecaster:
     """Return the forecaster that the options ask for."""
-    from calibrant.estimators import MMDRegressor
-    from calibrant.estimators._quality import limited
+    from calibrant.estimators import MMDRegressor, limited_epochs
     from calibrant.forecasting import Forecaster
 
     horizon, window, epochs = options.horizon, options.window, options.epochs
-    make: Any = MMDRegressor
-    estimator = make(
-        network=options.network.value, **({} if epochs is None else limited("default", epochs))
-    )
+    estimator = MMDRegressor(network=options.network.value)
+    if epochs is not None:
+        estimator.set_params(**limited_epochs("default", epochs))
     return Forecaster(
         estimator,
         window=max(5, horizon) if window is None else window,

@@ -188,14 +188,14 @@ def _make_model(
     **parameters: Any,
 ) -> NetworkRegressor:
     from calibrant import estimators
-    from calibrant.estimators._quality import limited
+    from calibrant.estimators import limited_epochs
 
     if method is Method.MMDRegressor:
         parameters["quality"] = quality
-        parameters |= {} if epochs is None else limited(quality, epochs)
+        parameters |= {} if epochs is None else limited_epochs(quality, epochs)
     elif epochs is not None:
         parameters["epochs"] = epochs
-    model: NetworkRegressor = getattr(estimators, method.name)(**parameters)
+    model: NetworkRegressor = getattr(estimators, method.name)().set_params(**parameters)
     return model
 
 

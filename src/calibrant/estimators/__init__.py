@@ -1,9 +1,7 @@
-"""The methods, one file each, on one base."""
+"""The methods, one file each, and the parts that they are made of."""
 
-from calibrant.estimators._base import NetworkRegressor
-from calibrant.estimators._loading import load_model
-from calibrant.estimators._together import fit_together
-from calibrant.estimators._windows import Windows
+from calibrant.estimators.base import NetworkRegressor
+from calibrant.estimators.batched_fit import fit_batched
 from calibrant.estimators.deep_ensemble import DeepEnsembleRegressor
 from calibrant.estimators.deep_gp import DeepGPRegressor
 from calibrant.estimators.ensemble_likelihood import EnsembleLikelihoodRegressor
@@ -12,20 +10,48 @@ from calibrant.estimators.laplace import LaplaceRegressor
 from calibrant.estimators.mc_dropout import MCDropoutRegressor
 from calibrant.estimators.mc_dropout_likelihood import MCDropoutLikelihoodRegressor
 from calibrant.estimators.mmd import MMDRegressor
+from calibrant.estimators.parameters import Ensemble, Matching, Training
+from calibrant.estimators.plan import Plan
+from calibrant.estimators.predictor import Predictor
+from calibrant.estimators.presets import PRESETS, Quality, limited_epochs
 from calibrant.estimators.quantile import QuantileNetworkRegressor
+from calibrant.estimators.splits import inner_split
+from calibrant.estimators.windows import Windows
+
+# By the name that the command line and the experiments use; a new method is one line here.
+METHODS: dict[str, type[NetworkRegressor]] = {
+    "mmd": MMDRegressor,
+    "heteroscedastic": HeteroscedasticRegressor,
+    "ensemble": DeepEnsembleRegressor,
+    "ell": EnsembleLikelihoodRegressor,
+    "mc-dropout": MCDropoutRegressor,
+    "mc-nll": MCDropoutLikelihoodRegressor,
+    "quantile": QuantileNetworkRegressor,
+    "laplace": LaplaceRegressor,
+    "deep-gp": DeepGPRegressor,
+}
 
 __all__ = [
+    "METHODS",
+    "PRESETS",
     "DeepEnsembleRegressor",
     "DeepGPRegressor",
+    "Ensemble",
     "EnsembleLikelihoodRegressor",
     "HeteroscedasticRegressor",
     "LaplaceRegressor",
     "MCDropoutLikelihoodRegressor",
     "MCDropoutRegressor",
     "MMDRegressor",
+    "Matching",
     "NetworkRegressor",
+    "Plan",
+    "Predictor",
+    "Quality",
     "QuantileNetworkRegressor",
+    "Training",
     "Windows",
-    "fit_together",
-    "load_model",
+    "fit_batched",
+    "inner_split",
+    "limited_epochs",
 ]

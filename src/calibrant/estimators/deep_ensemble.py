@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import ClassVar, Literal
 
 import torch
+from sklearn.utils._param_validation import StrOptions
 from torch import Tensor
 
-from calibrant.distributions import Distribution
-from calibrant.errors import ParameterError
-from calibrant.estimators._moments import equal_mixture, matched_moments
-from calibrant.estimators.heteroscedastic import HeteroscedasticRegressor
-from calibrant.networks import MemberNetworks
-from calibrant.training import Rows, Slope
+from calibrant.estimators.base import BodyParameters, NetworkRegressor
+from calibrant.estimators.combine import MatchedMoments, WeightedMixture
+from calibrant.estimators.heteroscedastic import BETA
+from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
+from calibrant.estimators.parameters import Constraints, count, non_negative
+from calibrant.estimators.plan import Recipe
+from calibrant.estimators.validation import FitData
+from calibrant.networks import MemberNetworks, gaussian_head
+from calibrant.persistence import savable_model
+from calibrant.training import Rows, Stage
 
 
+@savable_model
 @dataclass(kw_only=True, repr=False, eq=False)
-class DeepEnsembleRegressor(HeteroscedasticRegressor):
+class DeepEnsembleRegressor(BodyParameters, NetworkRegressor):
     """M heteroscedastic networks, each trained on its own (Lakshminarayanan et al. 2017).
 
-    The members differ by initialisation and order of batches; they train as one batch and each
-    stops at its own best epoch.
+    The members differ by initialisation and order of batches; they are trained as one batch
+    and each stops at its own best epoch.
 
     Parameters
     ----------
@@ -42,34 +50,47 @@ class DeepEnsembleRegressor(HeteroscedasticRegressor):
     members: int = 5
     combine: Literal["moments", "mixture"] = "moments"
     adversarial: float = 0.0
+    beta: float = 0.5
+    components: int = 1
 
-    def _n_members(self) -> int:
-        return self.members
+    _parameter_constraints: ClassVar[Constraints] = {
+        **NetworkRegressor._parameter_constraints,
+        **BodyParameters._body_constraints,
+        "members": [count()],
+        "combine": [StrOptions({"moments", "mixture"})],
+        "adversarial": [non_negative()],
+        "beta": [BETA],
+        "components": [count()],
+    }
 
-    def _answer(self, outputs: Tensor) -> Distribution:
-        join = matched_moments if self.combine == "moments" else equal_mixture
-        return join(self._make_head(), outputs)
+    def _recipe(self, data: FitData) -> Recipe:
+        return Recipe(
+            network=self._spec(gaussian_head(self.components)),
+            stages=self._stages,
+            members=self.members,
+            combine=MatchedMoments() if self.combine == "moments" else WeightedMixture(),
+        )
 
-    def _slope(self) -> Slope | None:
-        return None if self.adversarial else super()._slope()
+    def _stages(self, rows: Rows) -> Sequence[Stage]:
+        loss = partial(mean_nll, beta=self.beta)
+        if self.adversarial:
+            loss = partial(adversarial_nll, beta=self.beta, reach=self.adversarial)
+        return [self._stage(rows, loss, mean_nll, pit=pit_values, crps=mean_crps)]
 
-    def _likelihood(self, network: MemberNetworks, rows: Rows) -> Tensor:
-        if self.adversarial == 0:
-            return super()._likelihood(network, rows)
-        x = rows.x.detach().requires_grad_()
-        loss = super()._likelihood(network, rows._replace(inputs=x))
-        (slope,) = torch.autograd.grad(loss.sum(), x, retain_graph=True)
-        # The range within the batch stands for that of the data: both differ little.
-        along = rows.y.ndim - 1
-        reach = rows.x.amax(dim=along, keepdim=True) - rows.x.amin(dim=along, keepdim=True)
-        moved = rows.x + self.adversarial * reach * slope.sign()
-        return 0.5 * (loss + super()._likelihood(network, rows._replace(inputs=moved)))
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.members < 1:
-            raise ParameterError(f"members must be at least 1, got {self.members}.")
-        if self.combine not in ("moments", "mixture"):
-            raise ParameterError(f'combine must be "moments" or "mixture", got {self.combine!r}.')
-        if self.adversarial < 0:
-            raise ParameterError(f"adversarial must be >= 0, got {self.adversarial}.")
+def adversarial_nll(network: MemberNetworks, rows: Rows, beta: float, reach: float) -> Tensor:
+    """Mean of `mean_nll` at the inputs and at inputs moved against it, (M,).
+
+    Parameters
+    ----------
+    reach : float
+        How far, as a share of the range of the inputs.
+    """
+    x = rows.x.detach().requires_grad_()
+    loss = mean_nll(network, rows._replace(inputs=x), beta)
+    (grad,) = torch.autograd.grad(loss.sum(), x, retain_graph=True)
+    # The range within the batch stands for that of the data: both differ little.
+    along = rows.y.ndim - 1
+    spread = rows.x.amax(dim=along, keepdim=True) - rows.x.amin(dim=along, keepdim=True)
+    moved = rows.x + reach * spread * grad.sign()
+    return 0.5 * (loss + mean_nll(network, rows._replace(inputs=moved), beta))

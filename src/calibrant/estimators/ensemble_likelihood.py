@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-import torch
 from torch import Tensor
 
-from calibrant.errors import ParameterError
-from calibrant.estimators._spread import SpreadRegressor
-from calibrant.networks import MemberNetworks
+from calibrant.estimators.base import BodyParameters, NetworkRegressor
+from calibrant.estimators.combine import PointSpread
+from calibrant.estimators.objectives import points_nll
+from calibrant.estimators.parameters import Constraints, count
+from calibrant.estimators.plan import Recipe
+from calibrant.estimators.validation import FitData
+from calibrant.networks import MemberNetworks, PointHead
+from calibrant.persistence import savable_model
 from calibrant.training import Rows, Stage
 
 
+@savable_model
 @dataclass(kw_only=True, repr=False, eq=False)
-class EnsembleLikelihoodRegressor(SpreadRegressor):
+class EnsembleLikelihoodRegressor(BodyParameters, NetworkRegressor):
     """k networks trained jointly by the likelihood of their mean and variance (ELL).
 
     With ``f_1 ... f_k`` the networks, ``mu = mean f_j`` and ``sigma^2 = mean (f_j - mu)^2`` stand
@@ -26,11 +32,6 @@ class EnsembleLikelihoodRegressor(SpreadRegressor):
     ----------
     members : int, default 5
         The k, at least 2.
-    head : {"point", "mixture"}, default "point"
-        With "mixture" every network predicts a mixture of Gaussians, and the likelihood is that
-        of the equal mixture of all networks.
-    components : int, default 5
-        Gaussians of the mixture.
 
     Notes
     -----
@@ -39,19 +40,25 @@ class EnsembleLikelihoodRegressor(SpreadRegressor):
 
     members: int = 5
 
-    def _n_members(self) -> int:
-        return self.members
+    _parameter_constraints: ClassVar[Constraints] = {
+        **NetworkRegressor._parameter_constraints,
+        **BodyParameters._body_constraints,
+        "members": [count(2)],
+    }
 
-    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
-        return [self._one_stage(lots, self._loss, self._loss, together=True)]
+    def _recipe(self, data: FitData) -> Recipe:
+        return Recipe(
+            network=self._spec(PointHead()),
+            stages=self._stages,
+            members=self.members,
+            combine=PointSpread(),
+        )
+
+    def _stages(self, rows: Rows) -> Sequence[Stage]:
+        return [self._stage(rows, self._loss, self._loss, shared_loss=True)]
 
     def _loss(self, network: MemberNetworks, rows: Rows) -> Tensor:
         x = rows.x
         if rows.y.ndim == 2 and len(x) > 1:  # a model's rows for each of its members
             x = x[:, None].expand(-1, self.members, *x.shape[1:]).flatten(0, 1)
-        return self._likelihood(network.outputs(x).unflatten(0, (-1, self.members)), rows)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.members < 2:
-            raise ParameterError(f"members must be at least 2, got {self.members}.")
+        return points_nll(network.outputs(x).unflatten(0, (-1, self.members)), rows)

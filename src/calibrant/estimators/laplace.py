@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -14,17 +14,16 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from torch import Tensor
 
-from calibrant.distributions import Normal
-from calibrant.estimators._base import NetworkRegressor
-from calibrant.estimators._objectives import (
-    check_beta,
-    mean_crps,
-    mean_nll,
-    normal_slope,
-    pit_values,
-)
-from calibrant.estimators._validation import Sample
+from calibrant.distributions import Distribution, Normal
+from calibrant.estimators.base import BodyParameters, NetworkRegressor
+from calibrant.estimators.heteroscedastic import BETA
+from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
+from calibrant.estimators.parameters import Constraints
+from calibrant.estimators.plan import Plan, Recipe
+from calibrant.estimators.predictor import Predictor
+from calibrant.estimators.validation import FitData
 from calibrant.networks import GaussianHead, MemberNetworks, to_numpy
+from calibrant.persistence import savable_model, savable_part
 from calibrant.training import Rows, Stage
 
 Array = NDArray[np.float64]
@@ -33,8 +32,9 @@ _LEAST_WEIGHTS = 1e-12  # squared norm of the last layer; below it any prior is 
 _LOG_PRECISIONS = (-60.0, 60.0)
 
 
+@savable_model
 @dataclass(kw_only=True, repr=False, eq=False)
-class LaplaceRegressor(NetworkRegressor):
+class LaplaceRegressor(BodyParameters, NetworkRegressor):
     """Heteroscedastic network whose last layer knows how uncertain it is.
 
     The network is trained as `HeteroscedasticRegressor`. Its mean is linear in the features
@@ -51,13 +51,6 @@ class LaplaceRegressor(NetworkRegressor):
     ----------
     beta : float, default 0.5
         As in `HeteroscedasticRegressor`.
-
-    Attributes
-    ----------
-    prior_precision_ : float
-        The alpha, where the marginal likelihood is largest.
-    posterior_root_ : array of shape (k + 1, k + 1)
-        R with ``R R' = A^-1`` in units of the scaled target; its last line is the constant's.
 
     Notes
     -----
@@ -81,52 +74,67 @@ class LaplaceRegressor(NetworkRegressor):
 
     beta: float = 0.5
 
-    if TYPE_CHECKING:
-        prior_precision_: float
-        posterior_root_: Array
+    _parameter_constraints: ClassVar[Constraints] = {
+        **NetworkRegressor._parameter_constraints,
+        **BodyParameters._body_constraints,
+        "beta": [BETA],
+    }
 
-    _numbers: ClassVar[tuple[str, ...]] = ("prior_precision_", "posterior_root_")
+    def _recipe(self, data: FitData) -> Recipe:
+        network = self._spec(GaussianHead())
+        return Recipe(network=network, stages=self._stages, calibrate=add_posterior)
 
-    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
+    def _stages(self, rows: Rows) -> Sequence[Stage]:
         loss = partial(mean_nll, beta=self.beta)
-        stage = self._one_stage(lots, loss, mean_nll, pit=pit_values)
-        return [replace(stage, crps=mean_crps, slope=partial(normal_slope, beta=self.beta))]
+        return [self._stage(rows, loss, mean_nll, pit=pit_values, crps=mean_crps)]
 
-    def _learn(self, train: Sample, held_out: Sample) -> None:
-        self.prior_precision_, self.posterior_root_ = self._posterior(train)
 
-    @torch.no_grad()
-    def _posterior(self, train: Sample) -> tuple[float, Array]:
-        """Prior precision and root of the covariance, from the training rows."""
-        network = self._for_prediction()
-        last = network.single.output
-        weight = torch.as_tensor(train.weight / train.weight.mean()).to(last.weight)
-        parts = [
-            _information(network, inputs, weight[rows])
-            for rows, inputs in self._chunks(train.x, last.weight)
-        ]
-        information = torch.stack(parts).sum(dim=0)
-        eigenvalues, vectors = np.linalg.eigh(to_numpy(information))
-        eigenvalues = np.maximum(eigenvalues, 0.0)  # but for rounding
-        squares = float(last.weight[0].square().sum() + last.bias[0].square())
-        alpha = _prior_precision(eigenvalues, squares)
-        return alpha, vectors / np.sqrt(eigenvalues + alpha)
+@savable_part
+@dataclass(frozen=True, eq=False)
+class LastLayerPosterior:
+    """Normal distributions whose variance includes the uncertainty of the last layer.
 
-    def _forward(self, network: MemberNetworks, x: Tensor) -> Tensor:
-        features, outputs = _features(network, x)
-        root = torch.as_tensor(self.posterior_root_).to(features)
-        epistemic = (features @ root).square().sum(dim=-1, keepdim=True)
-        return torch.cat([outputs, epistemic], dim=-1)[None]
+    Parameters
+    ----------
+    prior_precision : float
+        The alpha, where the marginal likelihood is largest.
+    root : array of shape (k + 1, k + 1)
+        R with ``R R' = A^-1`` in units of the scaled target; its last row is the constant's.
+    """
 
-    def _answer(self, outputs: Tensor) -> Normal:
-        network = GaussianHead().distribution(outputs[0, :, :2])
-        epistemic = to_numpy(outputs[0, :, 2])
+    prior_precision: float
+    root: Array
+
+    def n_answers(self, networks: MemberNetworks) -> int:
+        """One."""
+        return 1
+
+    def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
+        """Normal distributions that know their epistemic part."""
+        features, outputs = _features(networks, x)
+        root = torch.as_tensor(self.root).to(features)
+        epistemic = to_numpy((features @ root).square().sum(dim=-1))
+        network = GaussianHead().distribution(outputs)
         total = Normal(network.loc, np.sqrt(network.variance + epistemic))
         return total.with_epistemic(epistemic)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_beta(self.beta)
+
+@torch.no_grad()
+def add_posterior(plan: Plan, predictor: Predictor) -> Predictor:
+    """Compute the posterior of the last layer from the training rows."""
+    network, train = predictor.precise, plan.sample
+    last = network.single.output
+    weight = torch.as_tensor(train.weight / train.weight.mean()).to(last.weight)
+    parts = [
+        _information(network, inputs, weight[rows]) for rows, inputs in predictor.batches(train.x)
+    ]
+    information = torch.stack(parts).sum(dim=0)
+    eigenvalues, vectors = np.linalg.eigh(to_numpy(information))
+    eigenvalues = np.maximum(eigenvalues, 0.0)  # but for rounding
+    squares = float(last.weight[0].square().sum() + last.bias[0].square())
+    alpha = _prior_precision(eigenvalues, squares)
+    posterior = LastLayerPosterior(alpha, vectors / np.sqrt(eigenvalues + alpha))
+    return replace(predictor, combine=posterior)
 
 
 def _features(network: MemberNetworks, x: Tensor) -> tuple[Tensor, Tensor]:

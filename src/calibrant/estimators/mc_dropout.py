@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
-import torch
-from torch import Tensor
+from sklearn.utils._param_validation import StrOptions
 
-from calibrant.distributions import Distribution, Normal
-from calibrant.errors import ParameterError
-from calibrant.estimators._objectives import mean_nll
-from calibrant.estimators._spread import SpreadRegressor, normal_of_points
-from calibrant.estimators._validation import Sample
-from calibrant.networks import MemberNetworks
+from calibrant.estimators.base import BodyParameters, NetworkRegressor
+from calibrant.estimators.combine import PointSpread
+from calibrant.estimators.objectives import mean_nll
+from calibrant.estimators.parameters import Constraints, count
+from calibrant.estimators.plan import Plan, Recipe
+from calibrant.estimators.predictor import Predictor
+from calibrant.estimators.validation import FitData
+from calibrant.networks import PointHead
+from calibrant.persistence import savable_model
 from calibrant.training import Rows, Stage
 
-PASS_SEED = 0  # which units the passes drop; fixed, so that a prediction is always the same
 _LEAST_NOISE = 0.01  # of the squared error on held-out rows
 
 
+@savable_model
 @dataclass(kw_only=True, repr=False, eq=False)
-class MCDropoutRegressor(SpreadRegressor):
+class MCDropoutRegressor(BodyParameters, NetworkRegressor):
     """Squared-error network whose dropout stays on at prediction (Gal and Ghahramani 2016).
 
     The mean over passes is the prediction, their variance the epistemic uncertainty.
@@ -39,16 +41,6 @@ class MCDropoutRegressor(SpreadRegressor):
         held-out rows: what an interval for the target needs. "none" is the Gaussian of the
         passes alone, as published: an interval for the network's mean, far too narrow for the
         target.
-    head : {"point", "mixture"}, default "point"
-        With "mixture" the network is trained by likelihood, the prediction is the mixture of all
-        passes, and its noise is in it: `noise` has no say.
-    components : int, default 5
-        Gaussians of the mixture.
-
-    Attributes
-    ----------
-    noise_ : float
-        Variance of the noise in units of the scaled target.
 
     Notes
     -----
@@ -60,45 +52,33 @@ class MCDropoutRegressor(SpreadRegressor):
     passes: int = 100
     noise: Literal["residual", "none"] = "residual"
 
-    if TYPE_CHECKING:
-        noise_: float
+    _parameter_constraints: ClassVar[Constraints] = {
+        **NetworkRegressor._parameter_constraints,
+        **BodyParameters._body_constraints,
+        "passes": [count(2)],
+        "noise": [StrOptions({"residual", "none"})],
+    }
 
-    _numbers: ClassVar[tuple[str, ...]] = ("noise_",)
+    def _recipe(self, data: FitData) -> Recipe:
+        return Recipe(
+            network=self._spec(PointHead()),
+            stages=self._stages,
+            combine=PointSpread(self.passes, noise=0.0),
+            calibrate=add_residual_noise if self.noise == "residual" else None,
+        )
 
-    def _n_answers(self) -> int:
-        return self.passes
-
-    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
-        return [self._one_stage(lots, mean_nll, mean_nll)]
-
-    def _forward(self, network: MemberNetworks, x: Tensor) -> Tensor:
-        return network.passes(x, self.passes, PASS_SEED)
-
-    def _answer(self, outputs: Tensor) -> Distribution:
-        if self.head == "mixture":
-            return super()._answer(outputs)
-        passes = normal_of_points(outputs)
-        total = Normal(passes.loc, np.sqrt(passes.variance + self.noise_))
-        return total.with_epistemic(passes.variance)
-
-    def _learn(self, train: Sample, held_out: Sample) -> None:
-        self.noise_ = 0.0  # until it is known
-        if self.noise == "none" or self.head == "mixture":
-            return
-        dist = self._raw_distribution(held_out.x)
-        unit = float(self.target_scaler_.scale) ** 2
-        error = np.average((held_out.y - dist.mean) ** 2, weights=held_out.weight) / unit
-        known = np.average(dist.variance, weights=held_out.weight) / unit
-        self.noise_ = float(max(error - known, _LEAST_NOISE * error))
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_passes(self.passes)
-        if self.noise not in ("residual", "none"):
-            raise ParameterError(f'noise must be "residual" or "none", got {self.noise!r}.')
+    def _stages(self, rows: Rows) -> Sequence[Stage]:
+        return [self._stage(rows, mean_nll, mean_nll)]
 
 
-def check_passes(passes: int) -> None:
-    """Complain about fewer passes than have a variance."""
-    if passes < 2:
-        raise ParameterError(f"passes must be at least 2, got {passes}.")
+def add_residual_noise(plan: Plan, predictor: Predictor) -> Predictor:
+    """Estimate the variance of the target around the prediction on the held-out rows."""
+    held_out = plan.held_out
+    assert held_out is not None
+    dist = predictor.uncalibrated(held_out.x)
+    unit = float(plan.target.scale) ** 2
+    error = np.average((held_out.y - dist.mean) ** 2, weights=held_out.weight) / unit
+    known = np.average(dist.variance, weights=held_out.weight) / unit
+    noise = float(max(error - known, _LEAST_NOISE * error))
+    combine = PointSpread(predictor.combine.n_answers(predictor.networks), noise)
+    return replace(predictor, combine=combine)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import ClassVar
 
-import torch
 from torch import Tensor
 
-from calibrant.estimators._spread import SpreadRegressor
-from calibrant.estimators.mc_dropout import PASS_SEED, check_passes
-from calibrant.networks import MemberNetworks
+from calibrant.estimators.base import BodyParameters, NetworkRegressor
+from calibrant.estimators.combine import PASS_SEED, PointSpread
+from calibrant.estimators.objectives import points_nll
+from calibrant.estimators.parameters import Constraints, count
+from calibrant.estimators.plan import Recipe
+from calibrant.estimators.validation import FitData
+from calibrant.networks import MemberNetworks, PointHead
+from calibrant.persistence import savable_model
 from calibrant.training import Rows, Stage
 
 
+@savable_model
 @dataclass(kw_only=True, repr=False, eq=False)
-class MCDropoutLikelihoodRegressor(SpreadRegressor):
+class MCDropoutLikelihoodRegressor(BodyParameters, NetworkRegressor):
     """One network trained by the likelihood of its dropout passes (MC NLL).
 
     Before each step the batch passes through the network `training_passes` times with different
@@ -29,11 +35,6 @@ class MCDropoutLikelihoodRegressor(SpreadRegressor):
         Passes inside a training step.
     passes : int, default 100
         Passes at prediction.
-    head : {"point", "mixture"}, default "point"
-        With "mixture" every pass predicts a mixture of Gaussians, and the likelihood is that of
-        the equal mixture of all passes.
-    components : int, default 5
-        Gaussians of the mixture.
 
     Notes
     -----
@@ -44,27 +45,30 @@ class MCDropoutLikelihoodRegressor(SpreadRegressor):
     training_passes: int = 10
     passes: int = 100
 
-    def _n_answers(self) -> int:
-        return self.passes
+    _parameter_constraints: ClassVar[Constraints] = {
+        **NetworkRegressor._parameter_constraints,
+        **BodyParameters._body_constraints,
+        "training_passes": [count(2)],
+        "passes": [count(2)],
+    }
 
-    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
-        stage = self._one_stage(lots, self._loss, self._score)
-        return [replace(stage, recordable=("loss",))]  # the score's passes draw on the CPU
+    def _recipe(self, data: FitData) -> Recipe:
+        return Recipe(
+            network=self._spec(PointHead()),
+            stages=self._stages,
+            combine=PointSpread(self.passes),
+        )
+
+    def _stages(self, rows: Rows) -> Sequence[Stage]:
+        # The score's passes draw on the CPU, so a GPU can't record them.
+        return [self._stage(rows, self._loss, self._score, recordable=("loss",))]
 
     def _loss(self, network: MemberNetworks, rows: Rows) -> Tensor:
         x, k = rows.x, self.training_passes  # (G, b, d) or (G, b, steps, d)
-        repeated = network.outputs(x.repeat(1, k, *[1] * (x.ndim - 2)))  # (G, k b, n_outputs)
-        return self._likelihood(repeated.unflatten(1, (k, -1)), rows)
+        repeated = network.outputs(x.repeat(1, k, *[1] * (x.ndim - 2)))  # (G, k b, 1)
+        return points_nll(repeated.unflatten(1, (k, -1)), rows)
 
     def _score(self, network: MemberNetworks, rows: Rows) -> Tensor:
-        # As many passes as in training: more would cost more than the epoch that they judge.
+        # As many passes as in training: more would cost more than the epoch that they score.
         passes = network.passes(rows.x, self.training_passes, PASS_SEED)
-        return self._likelihood(passes if network.size > 1 else passes[None], rows)
-
-    def _forward(self, network: MemberNetworks, x: Tensor) -> Tensor:
-        return network.passes(x, self.passes, PASS_SEED)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_passes(self.passes)
-        check_passes(self.training_passes)
+        return points_nll(passes if network.size > 1 else passes[None], rows)

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
+from sklearn.utils._param_validation import StrOptions
 from torch import Tensor
 
 from calibrant.errors import ParameterError
-from calibrant.estimators._objectives import mean_crps, pit_values
-from calibrant.estimators._pooled import PooledRegressor
+from calibrant.estimators.base import BodyParameters, NetworkRegressor
+from calibrant.estimators.combine import WeightedMixture
+from calibrant.estimators.ensemble_calibration import EnsembleCalibration
+from calibrant.estimators.heteroscedastic import BETA
+from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
+from calibrant.estimators.parameters import (
+    Constraints,
+    Ensemble,
+    Matching,
+    Training,
+    count,
+)
+from calibrant.estimators.plan import Recipe
+from calibrant.estimators.presets import PRESETS, Preset, Quality
+from calibrant.estimators.validation import FitData
 from calibrant.kernels import (
     PUBLISHED_BANDWIDTHS,
     EnergyKernel,
@@ -22,119 +37,74 @@ from calibrant.kernels import (
     median_rows,
     median_squared_distance,
 )
-from calibrant.losses import DistributionMatchingLoss, kernel_score
-from calibrant.losses._condition import Match
-from calibrant.losses.matching import Expectation, Statistic
-from calibrant.networks import MemberNetworks
+from calibrant.losses import DistributionMatchingLoss, Match, kernel_score
+from calibrant.networks import MemberNetworks, MixtureHead, gaussian_head
+from calibrant.persistence import savable_model
 from calibrant.training import Rows, Stage
 
+# A hold-out this small is too noisy to calibrate on and too costly to lose.
+_FEW_ROWS, _FOLDS_OF_FEW = 1000, 5
 
+
+@savable_model
 @dataclass(kw_only=True, repr=False, eq=False)
-class MMDRegressor(PooledRegressor):
+class MMDRegressor(BodyParameters, NetworkRegressor):
     """Calibrated regression by maximum mean discrepancy.
 
     1. Stage 1 fits a distribution for every row, a mixture of normals, by likelihood.
-    2. Stage 2 matches the distribution of the targets with the predictive one: it minimises
-       ``matching + anchor * score``, the squared MMD over pairs of rows, if `match` asks for it,
-       plus a kernel score, the squared MMD of a row with itself, which is proper. Epochs are
-       judged by the CRPS of the held-out rows; a stage that does not improve it is rolled back.
+    2. Stage 2 minimises a kernel score, the squared MMD between the distribution of a row and its
+       own observation, which is proper (with the energy kernel: the CRPS). On request it also
+       matches pairs of rows (`matching`). Epochs are compared by the CRPS of the held-out rows; a
+       stage that does not improve it is rolled back.
     3. A monotone map of the predictive distribution functions, learned from the held-out rows,
        removes the miscalibration that is left at every level. Where 2,400 or more of them show
        that it should, it depends on the predicted mean.
 
     Which rows are held out, and how many networks there are, follows from `quality` and the
     number of rows: one part of the rows for all networks, or folds, each held out from networks
-    of its own (`cross_fit`). Several networks are pooled: their distribution functions are
-    averaged, ``F(y) = sum_i w_i F_i(y)``, before the map.
+    of its own. The distribution functions of several networks are averaged,
+    ``F(y) = sum_i w_i F_i(y)``, before the map.
 
     `as_published` gives Algorithm 1 of the paper to the letter instead.
 
     Parameters
     ----------
     quality : {"fast", "default", "best"}
-        How much work a model is worth; sets what is left at None, `head` and `epochs` too.
-        "fast" is one Gaussian network, matched given the input for five epochs. "default" is one
-        with a mixture head (five below 1,000 rows), trained by the kernel score with averaged
-        weights and a rate that falls at the end. "best" trains such networks four times as long,
-        of two kinds (`neighbours`), cross-fitted on four folds dealt out twice, and pools them; a
-        pilot decides about `periodic`.
+        How much work a model is worth; sets what is left open. "fast" is one Gaussian network,
+        matched given the input for five epochs. "default" is one with a mixture head (ten on five
+        folds below 1,000 rows), trained by the kernel score with averaged weights and a rate that
+        falls at the end. "best" trains such networks four times as long, of two kinds
+        (``ensemble.neighbours``), on four folds dealt out twice, and mixes them; a pilot decides
+        about `periodic`.
+    components : int or None
+        Gaussians per row; 1 is a mean and a variance. None is 5, and 1 for "fast".
     periodic : float, "auto" or None
         As in `HeteroscedasticRegressor`; with "auto" ("best") a short training with and without
         the embedding decides, by the CRPS of held-out rows.
-    members : int or None
-        Networks whose predictions are mixed; with `cross_fit`, how often all rows are dealt out.
-    cross_fit : int or None
-        Folds into which the rows are dealt out, `members` times anew. Every fold has a network
-        that never sees it and is stopped on it, so that every row is held out `members` times
-        and all rows teach the map. 0 holds one part of the rows out for all networks, as do
-        `validation_data` and `cv` of `fit`. None leaves it to `quality`: 4 for "best"; "default"
-        takes 5 below 1,000 rows, else 0.
-    match : {"rows", "joint", "marginal", "distribution"} or None
-        Which pairs of rows are compared: each row with itself alone, which is the kernel score
-        of `anchor`; pairs given the input; all pairs (the paper); or pairs given the prediction.
-        The marginal objective can't tell a collapsed mean with an inflated spread from the truth.
-    statistic : {"u", "v"}, default "u"
-        Without or with the terms i = j; with them the predictive variance is penalised.
-    expectation : {"closed", "sampled"}, default "closed"
-        Exact expectations of the kernel, or one draw a row (the paper).
-    bandwidths : "adaptive", "published" or sequence of float, default "adaptive"
-        The h of ``exp(-d^2 / (2 h))`` in squared units of the scaled target; adaptive ones run
-        from a twentieth to twice its spread.
-    condition_bandwidth : float or None
-        Bandwidth of the kernel on the inputs; None takes a tenth of the median squared distance.
-    anchor : float, default 1
-        Weight of the kernel score; 0 leaves matching alone.
-    anchor_kernel : {"energy", "gaussian"}, default "energy"
-        Kernel of the score: the energy kernel makes it the CRPS, "gaussian" is the kernel that
-        is matched with.
-    updates : {"all", "head"}, default "all"
-        Which weights move in stage 2.
-    rollback : bool, default True
-        Return to the epoch of stage 2 with the best held-out CRPS, its start included.
-    matching_epochs, matching_batch_size, matching_lr, matching_patience
-        Budget of stage 2, as `epochs`, `batch_size`, `lr` and `patience` are of stage 1.
-    neighbours : bool or None
-        Train a second network for every one, which also sees the targets of the nearest training
-        rows; the CRPS of held-out rows decides how much each kind counts. For the "mlp" on tables
-        of 100 to 200,000 rows, where `fit` itself chooses what is held out. The model then keeps
-        its training rows, inputs and targets, and `save` writes them: mind their size, and who
-        may read them.
-    average : float or None
-        Epochs over which the weights of stage 2 are averaged; 0 takes them as they are.
-    decay : float or None
-        Share of the epochs of stage 2, the last ones, over which its learning rate falls to 0.
+    beta : float, default 0.5
+        As in `HeteroscedasticRegressor`, in stage 1.
+    epochs : int or None
+        Largest number of epochs of stage 1.
+    matching : Matching
+        What stage 2 minimises, and its budget.
+    ensemble : Ensemble
+        Number of networks, folds, neighbours.
     atoms : bool, default True
         Whether values that the training rows take again and again (whole numbers, grades, zeros)
-        get a probability of their own: what the networks say of the places around them. They
-        are all values of a target most of which appear 20 times, and of another target those
-        that 1% of the rows have; of these one that 5% have needs a mixture head, which has a
-        component for it.
+        get a probability of their own: the mass that the networks predict around them. They are
+        all values of a target most of which appear 20 times, and of another target those that 1%
+        of the rows have; of these one that 5% have needs a mixture, which has a component for it.
     recalibrate : bool or "common", default True
         Learn the final monotone map from the held-out rows, and maps by the predicted mean where
-        they show that one does not do; "common" is one for all rows in any case.
-
-    Attributes
-    ----------
-    atoms_ : array of shape (A, 3)
-        Values that have a probability, and the ends of the cells that belong to them.
-    spikes_ : array of shape (S, 3)
-        Those that 5% of the rows have while others have values of their own: each is a component
-        of the mixtures.
-    monotone_ : MonotoneMap or None
-        The map of all rows.
-    maps_ : array of shape (B, 1 + k)
-        Predicted means, and the levels of the maps that hold there at the knots of `monotone_`.
-    shares_ : array of shape (1,) or (2,)
-        Weights of the kinds of networks in the pool: with `neighbours` first of those that see
-        them, then of those that do not.
+        they show that one is not enough; "common" is one for all rows in any case.
 
     Notes
     -----
     All other parameters and attributes are those of `HeteroscedasticRegressor`.
 
-    A cross-fitted row is judged by `members` networks of a kind, while all of them will predict.
-    The mean square of ``F(y) - 1/2`` of a pool of r networks is ``a + b / r``, which is
-    extrapolated to the whole pool before the map is learned.
+    A row is predicted out of fold by `members` networks of a kind, while all of them will predict.
+    The mean square of ``F(y) - 1/2`` of a mixture of r networks is ``a + b / r``, which is
+    extrapolated to the whole ensemble before the map is learned.
 
     Examples
     --------
@@ -148,21 +118,27 @@ class MMDRegressor(PooledRegressor):
     (300, 3)
     """
 
-    match: Match | Literal["rows"] | None = None
-    statistic: Statistic = "u"
-    expectation: Expectation = "closed"
-    bandwidths: Sequence[float] | Literal["adaptive", "published"] = "adaptive"
-    condition_bandwidth: float | None = None
-    anchor: float = 1.0
-    anchor_kernel: Literal["energy", "gaussian"] = "energy"
-    updates: Literal["all", "head"] = "all"
-    rollback: bool = True
-    matching_epochs: int | None = None
-    matching_batch_size: int | Literal["auto"] = "auto"
-    matching_lr: float | None = None
-    matching_patience: int | None = None
-    average: float | None = None
-    decay: float | None = None
+    quality: Quality = "default"
+    components: int | None = None
+    beta: float = 0.5
+    epochs: int | None = None  # type: ignore[assignment]
+    matching: Matching = field(default_factory=Matching)
+    ensemble: Ensemble = field(default_factory=Ensemble)
+    atoms: bool = True
+    recalibrate: bool | Literal["common"] = True
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **NetworkRegressor._parameter_constraints,
+        **BodyParameters._body_constraints,
+        "quality": [StrOptions(set(PRESETS))],
+        "components": [count(), None],
+        "beta": [BETA],
+        "epochs": [count(), None],
+        "matching": [Matching],
+        "ensemble": [Ensemble],
+        "atoms": ["boolean"],
+        "recalibrate": ["boolean", StrOptions({"common"})],
+    }
 
     @classmethod
     def as_published(cls, **changes: Any) -> Self:
@@ -170,150 +146,209 @@ class MMDRegressor(PooledRegressor):
 
         Data scaled to [0, 1]; 256-256 ReLU, or LSTM 128-64 with ``network="lstm"``; Adam, lr
         1e-4, weight decay 1e-3; stage 1 by plain likelihood; stage 2 by the biased (V) statistic
-        of one draw a row against the targets, six kernels, all weights, no anchor, no roll-back,
+        of one draw per row against the targets, six kernels, all weights, no score, no roll-back,
         no map. Where the paper is silent: batches of 1024, stage 1 up to 1000 epochs with
         patience 50, stage 2 up to 200 epochs.
 
         Parameters
         ----------
         **changes
-            Other parameters, such as ``random_state`` or ``device``.
+            Other parameters, such as ``random_state``, or fields of the groups by their nested
+            names: ``matching__epochs=5``.
 
         Notes
         -----
         Kept to compare with. On real data stage 2 damages the model: on [0, 1] these bandwidths
         leave a signal below the noise of a batch, and the marginal does not fix the mean.
         """
-        published: dict[str, Any] = {
-            "quality": "fast",
-            "scaling": "minmax",
-            "lr": 1e-4,
-            "weight_decay": 1e-3,
-            "batch_size": 1024,
-            "epochs": 1000,
-            "patience": 50,
-            "dropout": 0.0,
-            "beta": 0.0,
-            "cross_fit": 0,
-            "match": "marginal",
-            "statistic": "v",
-            "expectation": "sampled",
-            "bandwidths": "published",
-            "anchor": 0.0,
-            "updates": "all",
-            "rollback": False,
-            "matching_epochs": 200,
-            "matching_batch_size": 1024,
-            "matching_lr": 1e-4,
-            "matching_patience": 200,
-            "neighbours": False,
-            "average": 0.0,
-            "decay": 0.0,
-            "atoms": False,
-            "recalibrate": False,
+        published = cls(
+            quality="fast",
+            lr=1e-4,
+            batch_size=1024,
+            epochs=1000,
+            dropout=0.0,
+            beta=0.0,
+            training=Training(scaling="minmax", weight_decay=1e-3, patience=50),
+            matching=Matching(
+                match="marginal",
+                score_weight=0.0,
+                statistic="v",
+                expectation="sampled",
+                bandwidths="published",
+                rollback=False,
+                epochs=200,
+                batch_size=1024,
+                lr=1e-4,
+                patience=200,
+            ),
+            atoms=False,
+            recalibrate=False,
+        )
+        changed: Self = published.set_params(**changes)
+        return changed
+
+    def settings(self) -> Preset:
+        """What `quality` stands for, with the parameters that are set in its place."""
+        own: dict[str, Any] = {
+            "components": self.components,
+            "epochs": self.epochs,
+            "periodic": self.periodic,
+            "members": self.ensemble.members,
+            "folds": self.ensemble.folds,
+            "neighbours": self.ensemble.neighbours,
+            "matching_epochs": self.matching.epochs,
+            "matching_lr": self.matching.lr,
+            "matching_patience": self.matching.patience,
+            "average": self.matching.average,
+            "decay": self.matching.decay,
         }
-        return cls(**(published | changes))
+        chosen = {name: value for name, value in own.items() if value is not None}
+        if self.matching.match != "auto":
+            chosen["match"] = self.matching.match
+        return replace(PRESETS[self.quality], **chosen)
 
-    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
-        # Scaled targets of several models have the same spread but for rounding.
-        kernel = GaussianKernel(self._bandwidths(lots[0].y))
-        matching = self._matching(kernel, lots)
-        anchor_kernel: Kernel = EnergyKernel() if self.anchor_kernel == "energy" else kernel
+    def _recipe(self, data: FitData) -> Recipe:
+        settings = self.settings()
+        if settings.folds == 1:
+            raise ParameterError("ensemble.folds must be 0 or at least 2, got 1.")
+        if settings.match is None and self.matching.score_weight == 0:
+            raise ParameterError(
+                "matching.match=None leaves the kernel score alone: matching.score_weight must be "
+                "above 0."
+            )
+        return Recipe(
+            network=self._spec(gaussian_head(settings.components), settings.periodic),
+            stages=partial(self._stages, settings),
+            combine=WeightedMixture(),
+            calibrate=EnsembleCalibration(self.recalibrate),
+            members=settings.members,
+            folds=self._folds(settings, data),
+            neighbours=settings.neighbours,
+            atoms=self.atoms,
+            choose_embedding=settings.periodic == "auto" and self.network == "mlp",
+        )
 
-        def loss(network: MemberNetworks, rows: Rows) -> Tensor:
-            outputs = network.outputs(rows.x)
-            dist = network.head.torch_distribution(outputs)
-            terms: list[Tensor] = []
-            if matching is not None:
-                matched, some = self._matched(outputs, rows)
-                part = dist if matched is outputs else network.head.torch_distribution(matched)
-                terms.append(matching(part, some.y, some.flat, some.weight, generator))
-            if self.anchor > 0:
-                score = kernel_score(dist, rows.y, anchor_kernel, torch.float32)
-                terms.append(self.anchor * (rows.weight * score).mean(dim=-1))
-            return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+    def _folds(self, settings: Preset, data: FitData) -> int:
+        """Folds of the networks; the default takes some where a hold-out would be too small."""
+        if self.ensemble.folds is not None or not data.chooses_rows:
+            return settings.folds
+        folds = settings.folds
+        # Not every module of a user's own can be batched over members.
+        can_batch = isinstance(self.network, str)
+        if self.quality == "default" and can_batch and len(data.sample.y) < _FEW_ROWS:
+            folds = _FOLDS_OF_FEW
+        groups = data.sample.groups
+        return folds if groups is None else min(folds, len(np.unique(groups)))
 
-        size = self.matching_batch_size
-        stage2 = Stage(
-            number=2,
-            loss=loss,
-            score=mean_crps,
-            epochs=self._setting("matching_epochs"),
-            batch_size=self._batch_size(lots) if size == "auto" else size,
-            lr=self._setting("matching_lr"),
-            weight_decay=self.weight_decay,
-            patience=self._setting("matching_patience"),
-            average=self._setting("average"),
-            decay=self._setting("decay"),
-            updates=self.updates,
-            keep_best=self.rollback,
-            name="matching",
-            score_name="CRPS",
+    def _stages(self, settings: Preset, rows: Rows) -> Sequence[Stage]:
+        matching = self.matching
+        first = self._stage(
+            rows,
+            partial(mean_nll, beta=self.beta),
+            mean_nll,
+            epochs=settings.epochs,
             pit=pit_values,
+            crps=mean_crps,
         )
-        return [*super()._stages(lots, generator), stage2]
-
-    def _matching(self, kernel: Kernel, lots: Sequence[Rows]) -> DistributionMatchingLoss | None:
-        match = self._setting("match")
-        if match == "rows":
-            return None  # the anchor is all there is
-        return DistributionMatchingLoss(
-            match=match,
-            statistic=self.statistic,
-            expectation=self.expectation,
-            kernel=kernel,
-            condition_bandwidth=self._condition_bandwidth(lots),
+        size = matching.batch_size
+        second = replace(
+            first,
+            number=2,
+            loss=_matching_objective(matching, settings.match, rows),
+            score=mean_crps,
+            epochs=settings.matching_epochs,
+            batch_size=first.batch_size if size == "auto" else size,
+            lr=settings.matching_lr,
+            patience=settings.matching_patience,
+            average=settings.average,
+            decay=settings.decay,
+            updates=matching.updates,
+            keep_best=matching.rollback,
+            name="kernel score" if settings.match is None else "matching",
+            score_name="CRPS",
+            crps=None,
         )
+        return [first, second]
 
-    def _matched(self, outputs: Tensor, rows: Rows) -> tuple[Tensor, Rows]:
-        """Outputs and rows of a batch to match pairwise.
 
-        Two rows of a mixture are K^2 pairs of normals; a K-th of the rows, which are in random
-        order, makes as many pairs as all rows of a single normal would.
-        """
-        if self._setting("head") != "mixture":
-            return outputs, rows
-        kept = slice(None, max(2, rows.n_rows // self.components))
-        some = Rows(*(part[:, kept] for part in (rows.x, rows.y, rows.weight)))
-        return outputs[:, kept], some
+@dataclass(frozen=True)
+class MatchingObjective:
+    """Loss of stage 2 for each member, (M,): ``matching + score_weight * kernel score``.
 
-    def _bandwidths(self, y: Tensor) -> Sequence[float]:
-        if self.bandwidths == "adaptive":
-            return adaptive_bandwidths(float(y.std()) or 1.0)
-        if self.bandwidths == "published":
-            return PUBLISHED_BANDWIDTHS
-        if isinstance(self.bandwidths, str):
-            raise ParameterError(
-                'bandwidths must be "adaptive", "published" or a list of positive numbers, got '
-                f"{self.bandwidths!r}."
-            )
-        return self.bandwidths
+    Parameters
+    ----------
+    score_kernel : Kernel
+    score_weight : float
+    make_matching : callable or None
+        Makes the loss of pairs of rows for a `condition_bandwidth`; None leaves the score alone.
+    condition_bandwidth : float, tensor of shape (1,) or (M,), or None
+        Bandwidth of the kernel on the inputs, by model or by member.
+    """
 
-    def _condition_bandwidth(self, lots: Sequence[Rows]) -> Tensor | float | None:
-        """Bandwidth of every member: the inputs of several models lie differently far apart."""
-        if self._setting("match") == "joint" and self.condition_bandwidth is None:
-            some = [rows.take(median_rows(len(rows.y))).flat for rows in lots]
-            medians = np.repeat([median_squared_distance(x) for x in some], self._n_members())
-            return 0.1 * torch.as_tensor(medians, device=some[0].device)
-        return self.condition_bandwidth
+    score_kernel: Kernel
+    score_weight: float
+    make_matching: Callable[..., DistributionMatchingLoss] | None = None
+    condition_bandwidth: float | Tensor | None = None
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        epochs, patience, lr = (
-            self._setting(f"matching_{name}") for name in ("epochs", "patience", "lr")
-        )
-        if epochs < 1 or patience < 1 or not lr > 0:
-            raise ParameterError(
-                "matching_epochs and matching_patience must be at least 1 and matching_lr > 0, got "
-                f"{epochs}, {patience} and {lr}."
-            )
-        if self._setting("match") == "rows" and self.anchor == 0:
-            raise ParameterError('match="rows" is the kernel score alone: anchor must be above 0.')
-        if self.anchor < 0:
-            raise ParameterError(f"anchor must be >= 0, got {self.anchor}.")
-        if self.anchor_kernel not in ("energy", "gaussian"):
-            raise ParameterError(
-                f'anchor_kernel must be "energy" or "gaussian", got {self.anchor_kernel!r}.'
-            )
-        if self.updates not in ("all", "head"):
-            raise ParameterError(f'updates must be "all" or "head", got {self.updates!r}.')
+    @cached_property
+    def _matching(self) -> DistributionMatchingLoss | None:
+        if self.make_matching is None:
+            return None
+        return self.make_matching(condition_bandwidth=self.condition_bandwidth)
+
+    def __call__(self, network: MemberNetworks, rows: Rows) -> Tensor:
+        """Loss of a batch."""
+        outputs = network.outputs(rows.x)
+        dist = network.head.torch_distribution(outputs)
+        terms: list[Tensor] = []
+        if self._matching is not None:
+            part, some = dist, rows
+            if isinstance(network.head, MixtureHead):
+                # Two rows of a mixture are K^2 pairs of normals; a K-th of the rows, which are in
+                # random order, makes as many pairs as all rows of a single normal would.
+                kept = slice(None, max(2, rows.n_rows // network.head.components))
+                some = Rows(*(each[:, kept] for each in (rows.x, rows.y, rows.weight)))
+                part = network.head.torch_distribution(outputs[:, kept])
+            terms.append(self._matching(part, some.y, some.flat, some.weight))
+        if self.score_weight > 0:
+            score = kernel_score(dist, rows.y, self.score_kernel, torch.float32)
+            terms.append(self.score_weight * (rows.weight * score).mean(dim=-1))
+        return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+
+    @staticmethod
+    def join(losses: Sequence[MatchingObjective], members: int) -> MatchingObjective:
+        """Loss of one or several models with `members` networks each."""
+        each = [loss.condition_bandwidth for loss in losses]
+        tensors = [value for value in each if isinstance(value, Tensor)]
+        if not tensors:
+            return losses[0]
+        return replace(losses[0], condition_bandwidth=torch.cat(tensors).repeat_interleave(members))
+
+
+def _matching_objective(matching: Matching, match: Match | None, rows: Rows) -> MatchingObjective:
+    """Objective with bandwidths that follow the scaled training rows."""
+    kernel = GaussianKernel(_bandwidths(matching, rows.y))
+    score_kernel: Kernel = EnergyKernel() if matching.score_kernel == "energy" else kernel
+    if match is None:
+        return MatchingObjective(score_kernel, matching.score_weight)
+    make = partial(
+        DistributionMatchingLoss,
+        match=match,
+        statistic=matching.statistic,
+        expectation=matching.expectation,
+        kernel=kernel,
+    )
+    bandwidth: float | Tensor | None = matching.condition_bandwidth
+    if match == "joint" and bandwidth is None:
+        some = rows.take(median_rows(len(rows.y))).flat
+        median = median_squared_distance(some)
+        bandwidth = 0.1 * torch.as_tensor([median], device=some.device)
+    return MatchingObjective(score_kernel, matching.score_weight, make, bandwidth)
+
+
+def _bandwidths(matching: Matching, y: Tensor) -> Sequence[float]:
+    if matching.bandwidths == "adaptive":
+        return adaptive_bandwidths(float(y.std()) or 1.0)
+    if matching.bandwidths == "published":
+        return PUBLISHED_BANDWIDTHS
+    return [float(each) for each in matching.bandwidths]

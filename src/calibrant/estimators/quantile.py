@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, replace
+from typing import ClassVar, cast
 
-import torch
 from torch import Tensor
 
-from calibrant.distributions.lines import checked_levels
-from calibrant.estimators._base import NetworkRegressor
-from calibrant.estimators._objectives import pit_values
-from calibrant.estimators._validation import Sample
-from calibrant.networks import Head, LogisticLines, MemberNetworks, QuantileHead
+from calibrant.estimators.base import BodyParameters, NetworkRegressor
+from calibrant.estimators.calibration_map import CalibrationMap
+from calibrant.estimators.objectives import pit_values
+from calibrant.estimators.parameters import Constraints
+from calibrant.estimators.plan import Plan, Recipe
+from calibrant.estimators.predictor import Predictor
+from calibrant.estimators.validation import FitData
+from calibrant.metrics import pit
+from calibrant.networks import LogisticLines, MemberNetworks, QuantileHead
+from calibrant.persistence import savable_model
 from calibrant.training import Rows, Stage
 
+LEAST_HELD_OUT = 10  # fewer PIT values say less about the shape than the network does
 
+
+@savable_model
 @dataclass(kw_only=True, repr=False, eq=False)
-class QuantileNetworkRegressor(NetworkRegressor):
+class QuantileNetworkRegressor(BodyParameters, NetworkRegressor):
     """Network whose quantile function has any shape and never crosses.
 
     It predicts the quantile at the middle level and, through softplus, the slopes between
@@ -60,28 +67,33 @@ class QuantileNetworkRegressor(NetworkRegressor):
     levels: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)
     recalibrate: bool = True
 
-    def _make_head(self) -> Head:
-        return QuantileHead(self.levels)
+    _parameter_constraints: ClassVar[Constraints] = {
+        **NetworkRegressor._parameter_constraints,
+        **BodyParameters._body_constraints,
+        "levels": ["array-like"],
+        "recalibrate": ["boolean"],
+    }
 
-    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
-        return [
-            self._one_stage(
-                lots,
-                _mean_crps,
-                _mean_crps,
-                name="quantiles",
-                score_name="CRPS",
-                pit=pit_values,
-            )
-        ]
+    def _recipe(self, data: FitData) -> Recipe:
+        return Recipe(
+            network=self._spec(QuantileHead(tuple(self.levels))),
+            stages=self._stages,
+            calibrate=add_map if self.recalibrate else None,
+        )
 
-    def _learn(self, train: Sample, held_out: Sample) -> None:
-        if self.recalibrate:
-            self._learn_map(held_out)
+    def _stages(self, rows: Rows) -> Sequence[Stage]:
+        stage = self._stage(rows, _mean_crps, _mean_crps, pit=pit_values)
+        return [replace(stage, name="quantiles", score_name="CRPS")]
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checked_levels(self.levels)
+
+def add_map(plan: Plan, predictor: Predictor) -> Predictor:
+    """Learn one monotone map of the distribution functions from the held-out rows."""
+    held_out = plan.held_out
+    assert held_out is not None
+    if len(held_out.y) < LEAST_HELD_OUT:
+        return predictor
+    values = pit(predictor.predict(held_out.x), held_out.y)
+    return replace(predictor, map=CalibrationMap.fit(values, values, held_out.weight))
 
 
 def _mean_crps(network: MemberNetworks, rows: Rows) -> Tensor:

@@ -137,9 +137,9 @@ def _fit(estimators: Sequence[Any], splits: Sequence[Split]) -> Sequence[Any]:
     fits = [{"X": part.X_train, "y": part.y_train, **part.hold_out} for part in splits]
     if len(estimators) == 1:  # what trains one by one need not be a network
         return [estimators[0].fit(**fits[0])]
-    from calibrant.estimators import fit_together
+    from calibrant.estimators import fit_batched
 
-    fit_together(estimators, fits)
+    fit_batched(estimators, fits)
     return estimators
 
 
@@ -188,7 +188,7 @@ def _learned(split: Split, rows: Any) -> Split:
 
 def calibration_rows(n: int, *, cv: Any = None, groups: Any = None) -> tuple[Any, Any]:
     """Positions of the rows to learn from and of a fifth to calibrate on, as a split asks for."""
-    from calibrant.estimators._splits import inner_split
+    from calibrant.estimators import inner_split
 
     return inner_split(np.ones(n), fraction=0.2, groups=groups, cv=cv, random_state=0)
 

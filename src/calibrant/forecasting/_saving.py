@@ -13,7 +13,7 @@ from sklearn.base import clone
 from torch import nn
 
 from calibrant.errors import CalibrantError, ModelFileError, ParameterError
-from calibrant.estimators import NetworkRegressor, load_model
+from calibrant.estimators import NetworkRegressor
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._clock import Clock
 from calibrant.forecasting._covariates import Covariates
@@ -21,7 +21,7 @@ from calibrant.forecasting._design import Design
 from calibrant.forecasting._report import SeriesReport
 from calibrant.forecasting._step import StepModel
 from calibrant.forecasting._table import SeriesTable
-from calibrant.persistence import check_class, write_model
+from calibrant.persistence import check_class, load_any, write_model
 from calibrant.recalibration import AdaptiveRecalibrator
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _restored(
         StepModel(
             step,
             model.design_,
-            load_model(path / f"step_{step}", network=network),
+            load_any(path / f"step_{step}", network=network),
             _recalibrator(tensors, step),
         )
         for step in range(1, model.horizon + 1)

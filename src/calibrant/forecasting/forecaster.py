@@ -26,10 +26,11 @@ from calibrant.forecasting._report import Repair, SeriesReport
 from calibrant.forecasting._rows import Rows, read_rows
 from calibrant.forecasting._step import StepModel, Stream, common_pits
 from calibrant.forecasting._table import SeriesTable
-from calibrant.persistence import read_model
+from calibrant.persistence import read_model, savable_model
 from calibrant.recalibration import AdaptiveRecalibrator
 
 
+@savable_model
 class Forecaster(ForecastPredictor, BaseEstimator):
     """Calibrated forecasts of one or several series, any number of steps ahead.
 

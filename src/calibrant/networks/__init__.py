@@ -1,11 +1,10 @@
 """Networks and the heads that turn their outputs into distributions."""
 
+from calibrant.networks.deep_gp_spec import DeepGPSpec
 from calibrant.networks.distribution_network import (
     DistributionNetwork,
-    build_network,
-    close_gates,
+    disable_embedding,
     hide_inputs,
-    own_dropout,
 )
 from calibrant.networks.embeddings import InputGate, PeriodicEmbedding
 from calibrant.networks.heads import (
@@ -13,17 +12,18 @@ from calibrant.networks.heads import (
     Head,
     MixtureHead,
     PointHead,
-    scale_and_slope,
+    gaussian_head,
     to_numpy,
 )
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
-from calibrant.networks.perceptron_pass import PerceptronPass
 from calibrant.networks.quantiles import LogisticLines, QuantileHead
 from calibrant.networks.recurrent import Recurrent
+from calibrant.networks.spec import NetworkSpec
 
 __all__ = [
     "MLP",
+    "DeepGPSpec",
     "DistributionNetwork",
     "GaussianHead",
     "Head",
@@ -31,15 +31,13 @@ __all__ = [
     "LogisticLines",
     "MemberNetworks",
     "MixtureHead",
-    "PerceptronPass",
+    "NetworkSpec",
     "PeriodicEmbedding",
     "PointHead",
     "QuantileHead",
     "Recurrent",
-    "build_network",
-    "close_gates",
+    "disable_embedding",
+    "gaussian_head",
     "hide_inputs",
-    "own_dropout",
-    "scale_and_slope",
     "to_numpy",
 ]

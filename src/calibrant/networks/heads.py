@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol, cast
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 import torch
@@ -24,12 +25,15 @@ _LOWEST, _HIGHEST = -23.0, 10.0
 
 
 class Head(Protocol):
-    """How `n_outputs` numbers a row become a distribution.
+    """How the `n_outputs` outputs of a network become a distribution.
 
-    Outputs have the shape (..., n, n_outputs); members and Monte-Carlo passes stand in front.
+    Outputs have the shape (..., n, n_outputs); members and Monte-Carlo passes come first.
     """
 
-    n_outputs: int
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs per row."""
+        ...
 
     def initial_bias(self, mean: float, spread: float) -> Tensor:
         """Outputs to begin with, (n_outputs,), for a scaled target of this mean and spread."""
@@ -44,10 +48,11 @@ class Head(Protocol):
         ...
 
 
+@dataclass(frozen=True)
 class GaussianHead:
     """Mean and log-variance, ``s = log sigma^2``, as in the paper."""
 
-    n_outputs = 2
+    n_outputs: ClassVar[int] = 2
 
     def initial_bias(self, mean: float, spread: float) -> Tensor:
         """Mean of the target, variance 1."""
@@ -64,8 +69,9 @@ class GaussianHead:
         return Normal(to_numpy(dist.loc), to_numpy(dist.scale))
 
 
+@dataclass(frozen=True)
 class MixtureHead:
-    """Mixture of K Gaussians in every row: logits of the weights, means, log-variances.
+    """Mixture of K Gaussians per row: logits of the weights, means, log-variances.
 
     It starts with equal weights and the means at quantiles of the target, half its spread wide:
     every component has rows to explain, so none dies.
@@ -75,13 +81,17 @@ class MixtureHead:
     components : int
         The K.
     spikes : int, default 0
-        Components besides, whose means and log-variances are given and not learned; they are the
+        Further components whose means and log-variances are fixed, not learned; they are the
         last outputs (`DistributionNetwork`).
     """
 
-    def __init__(self, components: int, spikes: int = 0) -> None:
-        self.components, self.spikes = components, spikes
-        self.n_outputs = 3 * (components + spikes)
+    components: int
+    spikes: int = 0
+
+    @property
+    def n_outputs(self) -> int:
+        """Logits, means and log-variances of all components."""
+        return 3 * (self.components + self.spikes)
 
     def initial_bias(self, mean: float, spread: float) -> Tensor:
         """Equal weights, spread means, variances of a quarter of the target's."""
@@ -92,12 +102,12 @@ class MixtureHead:
 
     def torch_distribution(self, outputs: Tensor) -> MixtureSameFamily:
         """Mixture of batch shape (..., n); its log_prob is a logsumexp over the components."""
-        own, given = self.components, self.spikes
+        own, fixed = self.components, self.spikes
         logits, means, log_variances, places, widths = outputs.split(
-            [own + given, own, own, given, given], dim=-1
+            [own + fixed, own, own, fixed, fixed], dim=-1
         )
         scales = bounded_scale(log_variances)
-        if given:
+        if fixed:
             means = torch.cat([means, places], dim=-1)
             scales = torch.cat([scales, torch.exp(0.5 * widths)], dim=-1)
         normals = torch.distributions.Normal(means, scales, validate_args=False)
@@ -114,10 +124,16 @@ class MixtureHead:
         )
 
 
+def gaussian_head(components: int) -> GaussianHead | MixtureHead:
+    """Head of one Gaussian per row, or of a mixture of several."""
+    return GaussianHead() if components == 1 else MixtureHead(components)
+
+
+@dataclass(frozen=True)
 class PointHead:
     """The mean alone. Its normal of variance 1 makes the likelihood half the squared error."""
 
-    n_outputs = 1
+    n_outputs: ClassVar[int] = 1
 
     def initial_bias(self, mean: float, spread: float) -> Tensor:
         """Mean of the target."""
@@ -152,8 +168,8 @@ def bounded_scale(log_variance: Tensor) -> Tensor:
     return cast(Tensor, _BoundedScale.apply(log_variance))  # type: ignore[no-untyped-call]
 
 
-def scale_and_slope(log_variance: Tensor) -> tuple[Tensor, Tensor]:
-    """`bounded_scale` and its derivative in one go, without autograd.
+def scale_and_grad(log_variance: Tensor) -> tuple[Tensor, Tensor]:
+    """`bounded_scale` and its derivative at once, without autograd.
 
     ``sqrt(e^lowest + e^highest / (1 + e^(highest - s)))`` is the exponential of half of ``s``
     held from both sides by a softplus.
@@ -173,15 +189,15 @@ class _BoundedScale(Function):
 
     @staticmethod
     def forward(ctx: Any, log_variance: Tensor) -> Tensor:
-        scale, slope = scale_and_slope(log_variance)
-        ctx.save_for_backward(slope)
+        scale, grad = scale_and_grad(log_variance)
+        ctx.save_for_backward(grad)
         return scale
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, slope: Tensor) -> Tensor:
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
         (own,) = ctx.saved_tensors
-        return cast(Tensor, slope * own)
+        return cast(Tensor, grad * own)
 
 
 def to_numpy(values: Tensor) -> NDArray[np.float64]:

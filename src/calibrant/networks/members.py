@@ -11,12 +11,11 @@ from torch.distributions import Distribution as TorchDistribution
 from torch.func import functional_call, stack_module_state, vmap
 
 from calibrant.errors import ParameterError
-from calibrant.networks.distribution_network import DistributionNetwork, with_given
+from calibrant.networks.distribution_network import DistributionNetwork, with_fixed
 from calibrant.networks.dropout import monte_carlo_passes
 from calibrant.networks.embeddings import InputGate, PeriodicEmbedding, embed
 from calibrant.networks.lstm import lstm_layer
 from calibrant.networks.mlp import MLP
-from calibrant.networks.perceptron_pass import PerceptronPass
 from calibrant.networks.recurrent import Recurrent
 
 _BATCHED = (nn.Flatten, InputGate, PeriodicEmbedding, MLP)  # layers that `_by_layers` knows
@@ -99,20 +98,6 @@ class MemberNetworks(nn.Module):
         times = rows * (1 if _is_perceptron(self._one()) else steps)
         return times * sum(weight.numel() for weight in self.parameters())
 
-    def by_hand(self) -> PerceptronPass | None:
-        """Return the pass of plain perceptrons on a CPU; other networks have none."""
-        pattern, own = self._one(), self._weights()
-        if (
-            type(pattern.body) is not MLP
-            or [type(m) for m in pattern.body] != [nn.Linear, nn.ReLU] * (len(pattern.body) // 2)
-            or hasattr(pattern, "given")
-            or next(self.parameters()).device.type != "cpu"
-        ):
-            return None
-        names = [name for name, m in pattern.named_modules() if isinstance(m, nn.Linear)]
-        layers = [(own[f"{name}.weight"], own[f"{name}.bias"]) for name in names]
-        return PerceptronPass(layers)
-
     def _by_layers(self, pattern: DistributionNetwork, rows: Tensor) -> Tensor:
         """Outputs of perceptrons: as vmap gives them, without what it costs around a product."""
         weights = self._weights() | self._stacked_buffers()
@@ -129,7 +114,7 @@ class MemberNetworks(nn.Module):
             elif isinstance(layer, PeriodicEmbedding):
                 names = ("frequencies", "weight", "bias", "gate")
                 x = embed(x, *(weights[f"{name}.{part}"] for part in names))
-        return with_given(x, weights.get("given"))
+        return with_fixed(x, weights.get("fixed"))
 
     def _by_steps(self, body: Recurrent, rows: Tensor) -> Tensor:
         """Outputs of LSTM networks: as vmap gives them, in a tenth of the operations."""
@@ -142,7 +127,7 @@ class MemberNetworks(nn.Module):
             x = lstm_layer(x, *(weights[name] for name in names), last=i == last)
             x = body.after(x) if i == last else body.between(x)
         x = torch.baddbmm(weights["output.bias"][:, None], x, weights["output.weight"].mT)
-        return with_given(x, self._stacked_buffers().get("given"))
+        return with_fixed(x, self._stacked_buffers().get("fixed"))
 
     def part(self, members: slice) -> MemberNetworks:
         """Some of the members as networks of their own; all of them are the same object."""

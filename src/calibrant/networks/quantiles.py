@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 
 import torch
 from torch import Tensor
@@ -68,6 +68,7 @@ class LogisticLines(TorchDistribution):
         return torch.minimum(torch.maximum(odds, self._ends[:-1]), self._ends[1:])
 
 
+@dataclass(frozen=True)
 class QuantileHead:
     """Quantile at the middle level, and the slopes of the lines between the levels.
 
@@ -75,15 +76,27 @@ class QuantileHead:
 
     Parameters
     ----------
-    levels : sequence of float
+    levels : tuple of float
         The K levels, strictly increasing inside (0, 1).
     """
 
-    def __init__(self, levels: Sequence[float]) -> None:
-        self.levels = checked_levels(levels)
-        self.n_outputs = len(self.levels)
-        self._lines = Lines.between(self.levels)
-        self._middle = self.n_outputs // 2
+    levels: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        checked_levels(self.levels)
+
+    @property
+    def n_outputs(self) -> int:
+        """One quantile and the slopes between neighbouring levels."""
+        return len(self.levels)
+
+    @cached_property
+    def _lines(self) -> Lines:
+        return Lines.between(checked_levels(self.levels))
+
+    @property
+    def _middle(self) -> int:
+        return self.n_outputs // 2
 
     def initial_bias(self, mean: float, spread: float) -> Tensor:
         """One logistic distribution of this mean and spread."""

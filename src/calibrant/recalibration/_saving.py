@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
-from calibrant import persistence
 from calibrant.errors import ModelFileError, ParameterError
-from calibrant.persistence import check_class, load_any, write_model
+from calibrant.persistence import check_class, is_savable, load_any, write_model
 
 if TYPE_CHECKING:
     from calibrant.recalibration._wrapped import Recalibrator
@@ -25,7 +24,7 @@ def save_recalibrator(
 ) -> None:
     """Write a fitted recalibrator to a folder, with the folder of its model inside."""
     wrapped = model.model_
-    if persistence.find_class(type(wrapped).__name__) is not type(wrapped):
+    if not is_savable(wrapped):
         raise ParameterError(
             f"Only models of calibrant can be saved, and this one wraps a "
             f"{type(wrapped).__name__}: a model folder holds numbers and JSON, and to store any "

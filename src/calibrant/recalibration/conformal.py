@@ -11,11 +11,13 @@ from scipy.special import ndtr
 
 from calibrant.distributions import Clipped, Distribution, MonotoneMap
 from calibrant.errors import CalibrantWarning, DataError, ParameterError
+from calibrant.persistence import savable_model
 from calibrant.recalibration._models import Array, Prediction
 from calibrant.recalibration._shape import Spread, invertible_map
 from calibrant.recalibration._wrapped import Recalibrator
 
 
+@savable_model
 class ConformalRecalibrator(Recalibrator):
     """Conformal prediction as a distribution, around any model.
 

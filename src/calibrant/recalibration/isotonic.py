@@ -6,11 +6,13 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
 from calibrant.distributions import Distribution, MonotoneMap
+from calibrant.persistence import savable_model
 from calibrant.recalibration._models import Array, Prediction
 from calibrant.recalibration._shape import Spread, invertible_map
 from calibrant.recalibration._wrapped import Recalibrator
 
 
+@savable_model
 class IsotonicRecalibrator(Recalibrator):
     """Recalibration by isotonic regression of observed on predicted frequencies.
 

@@ -5,7 +5,7 @@ from calibrant.training.history import Record
 from calibrant.training.loop import run_stage
 from calibrant.training.progress import ProgressBar, Silent, open_progress
 from calibrant.training.rows import MemberRows, Rows, SeriesWindows
-from calibrant.training.stage import Objective, Slope, Stage
+from calibrant.training.stage import Objective, Stage
 
 __all__ = [
     "MemberRows",
@@ -15,7 +15,6 @@ __all__ = [
     "Rows",
     "SeriesWindows",
     "Silent",
-    "Slope",
     "Stage",
     "open_progress",
     "resolve_device",

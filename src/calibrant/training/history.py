@@ -1,16 +1,16 @@
-"""What happened in every epoch."""
+"""Record of every epoch of training."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NotRequired, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
     from calibrant.training.best import BestWeights
-    from calibrant.training.progress import Look, Progress
+    from calibrant.training.progress import Progress, Snapshot
     from calibrant.training.stage import Stage
 
 
@@ -18,19 +18,19 @@ class Record(TypedDict):
     """One epoch of one stage; loss and score are means over the members.
 
     Epoch 0 is the network before the first step; an epoch marked `best` is one whose weights a
-    member kept. `score_name` says what the validation score is; the stages have different ones.
+    member kept. `score_name` is the name of the validation score, which differs by stage.
     """
 
     stage: int
     epoch: int
     train_loss: float | None
     validation_score: float
-    score_name: NotRequired[str]  # unknown to models saved by the first version
+    score_name: str
     best: bool
 
 
-class Diary:
-    """Losses and scores of all members, read from the device as rarely as is asked for.
+class HistoryRecorder:
+    """Losses and scores of all members, copied from the device only when asked for.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class Diary:
         Scores before the first step.
     progress : Progress
     best : BestWeights
-    look : callable or None
-        A look at the held-out rows, for those who watch.
+    snapshot : callable or None
+        Makes a `Snapshot` of the held-out rows for the progress bar.
     """
 
     def __init__(
@@ -49,24 +49,26 @@ class Diary:
         first: Tensor,
         progress: Progress,
         best: BestWeights,
-        look: Callable[[], Look] | None,
+        snapshot: Callable[[], Snapshot] | None,
     ) -> None:
-        self._stage, self._progress, self._best, self._look = stage, progress, best, look
+        self._stage, self._progress, self._best = stage, progress, best
+        self._snapshot = snapshot
         self._scores = [first.cpu()]
         self._losses = [torch.full_like(self._scores[0], torch.nan)]
         self._unread: list[Tensor] = []
 
-    def note(self, loss: Tensor, score: Tensor) -> None:
-        """Take in an epoch."""
+    def add(self, loss: Tensor, score: Tensor) -> None:
+        """Add an epoch, still on the device."""
         self._unread.append(torch.stack([loss.double(), score]))
 
-    def catch_up(self) -> None:
-        """Read what was noted, and tell those who watch."""
+    def flush(self) -> None:
+        """Copy the added epochs to the host and report them to the progress bar."""
         for loss, score in torch.stack(self._unread).cpu():
             self._losses.append(loss)
             self._scores.append(score)
             record = self._record(len(self._scores) - 1, slice(None))
-            self._progress.advance(self._stage, record, float(self._best.score.mean()), self._look)
+            best = float(self._best.score.mean())
+            self._progress.advance(self._stage, record, best, self._snapshot)
         self._unread.clear()
 
     def records(self, models: int) -> list[list[Record]]:

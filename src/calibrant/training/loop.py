@@ -1,7 +1,7 @@
 """The training loop: `run_stage` > `run_epoch` > `train_step`.
 
-M networks train as one. Each has its own order of batches, its own clipping, early stopping and
-roll-back, and ends up where it would have ended alone.
+M networks are trained as one batched program. Each has its own order of batches, gradient
+clipping, early stopping and roll-back, and ends with the weights it would have had alone.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import torch
 from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_
 
-from calibrant.networks import MemberNetworks, PerceptronPass
+from calibrant.networks import MemberNetworks
 from calibrant.training.adam import Adam
 from calibrant.training.averaging import WeightAverage
 from calibrant.training.best import BestWeights
 from calibrant.training.devices import Threads
-from calibrant.training.history import Diary, Record
-from calibrant.training.progress import Look, Progress
+from calibrant.training.history import HistoryRecorder, Record
+from calibrant.training.progress import Progress, Snapshot
 from calibrant.training.replay import Replay, own_stream
 from calibrant.training.rows import MemberRows, Rows
 from calibrant.training.stage import Objective, Stage
 
 _CLIP = 10.0  # largest norm of a member's gradient; it binds only when a likelihood explodes
-_LOOK_EVERY = 8  # epochs that a GPU runs ahead before the host asks how they went
+_EPOCHS_AHEAD = 8  # that a GPU runs before the host waits for their scores
 
 
 def run_stage(
@@ -41,28 +41,28 @@ def run_stage(
 ) -> list[list[Record]]:
     """Train until the budget or the patience ends and keep the best weights.
 
-    The network as it comes in is a candidate of its own (epoch 0): a stage that only makes the
-    validation score worse is rolled back to where it began.
+    The initial weights are a candidate (epoch 0): a stage that only makes the validation score
+    worse is rolled back.
 
     Parameters
     ----------
     train, validation : rows for all members, or for each member its own
-    generators : one a member, for the order of its batches
+    generators : one per member, for the order of its batches
     models : int
         How many models of equally many members, one after another, the network holds.
 
     Returns
     -------
     list of lists of Record
-        For every model one record an epoch, epoch 0 included.
+        For every model one record per epoch, epoch 0 included.
     """
     device = train.y.device
     on_gpu = device.type == "cuda"
     weights = list(network.parameters())
     parameters = weights if stage.updates == "all" else network.head_parameters()
     optimiser = Adam(parameters, stage.lr, stage.weight_decay)
-    orders = generators[:: network.size // models] if stage.together else generators
-    look = stage.pit and partial(look_at, stage.pit, stage.crps, network, validation)
+    orders = generators[:: network.size // models] if stage.shared_loss else generators
+    snapshot = stage.pit and partial(take_snapshot, stage.pit, stage.crps, network, validation)
     steps = math.ceil(train.n_rows / stage.batch_size)
     average = WeightAverage(network, stage.average * steps) if stage.average else None
     progress.start(stage)
@@ -71,12 +71,10 @@ def run_stage(
         first = validation_score(stage.score, network, validation)
         best = BestWeights(network, first, stage.patience, latest=not stage.keep_best)
 
-        by_hand = network.by_hand() if stage.slope and not stage.together else None
-
         def step(index: Tensor) -> Tensor:
-            return train_step(stage, network, weights, train.take(index), optimiser, by_hand)
+            return train_step(stage, network, weights, train.take(index), optimiser)
 
-        def judge() -> Tensor:
+        def evaluate() -> Tensor:
             score = validation_score(stage.score, network, validation)
             best.update(score)
             return score
@@ -86,23 +84,23 @@ def run_stage(
             if on_gpu and "loss" in stage.recordable
             else threads.watch(step)
         )
-        judged = Replay(judge) if on_gpu and "score" in stage.recordable else judge
-        diary = Diary(stage, first, progress, best, look)
-        ahead = _LOOK_EVERY if on_gpu else 1
+        scored = Replay(evaluate) if on_gpu and "score" in stage.recordable else evaluate
+        recorder = HistoryRecorder(stage, first, progress, best, snapshot)
+        ahead = _EPOCHS_AHEAD if on_gpu else 1
         for epoch in range(1, stage.epochs + 1):
             if stage.decay:
                 optimiser.set_rate(stage.rate(epoch))
             order = batches(train.n_rows, stage.batch_size, orders)
             loss = run_epoch(steps_on, network, order, average)
             with average.in_place() if average else nullcontext():
-                diary.note(loss, judged())
+                recorder.add(loss, scored())
                 if epoch % ahead == 0 or epoch == stage.epochs:
-                    diary.catch_up()
+                    recorder.flush()
             if epoch % ahead == 0 and not best.has_patience():
                 break
         progress.finish(stage)
         best.restore()
-    return diary.records(models)
+    return recorder.records(models)
 
 
 def run_epoch(
@@ -127,17 +125,12 @@ def train_step(
     weights: Sequence[Tensor],
     batch: Rows,
     optimiser: Adam,
-    by_hand: PerceptronPass | None = None,
 ) -> Tensor:
     """One batch for every member: losses, gradients, step; `weights` are all of the network's."""
-    if by_hand and stage.slope:
-        losses, slope = stage.slope(by_hand.forward(batch.x), batch)
-        by_hand.backward(slope)
-    else:
-        for weight in weights:  # of those that stay as they are, too
-            weight.grad = None
-        losses = stage.loss(network, batch)
-        losses.backward(torch.ones_like(losses))
+    for weight in weights:  # of those that are not trained, too
+        weight.grad = None
+    losses = stage.loss(network, batch)
+    losses.backward(torch.ones_like(losses))
     clip_gradients(weights, network.size)
     optimiser.step()
     return losses.detach()
@@ -189,12 +182,12 @@ def validation_score(score: Objective, network: MemberNetworks, rows: Rows | Mem
 
 
 @torch.no_grad()
-def look_at(
+def take_snapshot(
     pit: Objective, crps: Objective | None, network: MemberNetworks, rows: Rows | MemberRows
-) -> Look:
-    """What those who watch want to know of the validation rows, as each member predicts now."""
+) -> Snapshot:
+    """Current predictions of the validation rows, for the progress bar."""
     network.eval()
-    return Look(
+    return Snapshot(
         torch.cat([pit(network, part).double().cpu() for part in rows.parts()], dim=-1),
         float(validation_score(crps, network, rows).mean()) if crps else None,
     )

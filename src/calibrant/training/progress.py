@@ -1,4 +1,4 @@
-"""Progress for people who wait: bars and a line of figures on a terminal, silence elsewhere."""
+"""Progress of training: bars and a line of figures on a terminal, or nothing."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from calibrant.training.stage import Stage
 if TYPE_CHECKING:
     from rich.console import Console
 
-_BETWEEN_LOOKS = 0.5  # seconds; a look costs a pass over the held-out rows or two
+_BETWEEN_SNAPSHOTS = 0.5  # seconds; each costs one or two passes over the held-out rows
 
 
-class Look(NamedTuple):
-    """The held-out rows as the network predicts them now."""
+class Snapshot(NamedTuple):
+    """Current predictions of the held-out rows."""
 
     pit: Tensor  # (M, n)
     crps: float | None  # mean over rows and members; None where the score of the stage is CRPS
 
 
 class Progress(Protocol):
-    """Told about every epoch of every stage."""
+    """Receives every epoch of every stage."""
 
     def start(self, stage: Stage) -> None:
         """A stage begins."""
         ...
 
     def advance(
-        self, stage: Stage, record: Record, best: float, look: Callable[[], Look] | None
+        self, stage: Stage, record: Record, best: float, snapshot: Callable[[], Snapshot] | None
     ) -> None:
-        """An epoch is done; `look` is there to be called by those who show more."""
+        """An epoch is done; `snapshot` computes more to show, when called."""
         ...
 
     def finish(self, stage: Stage) -> None:
@@ -52,19 +52,19 @@ class Silent(AbstractContextManager["Silent"]):
     def __exit__(self, *_: object) -> None: ...
 
     def start(self, stage: Stage) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def advance(
-        self, stage: Stage, record: Record, best: float, look: Callable[[], Look] | None
+        self, stage: Stage, record: Record, best: float, snapshot: Callable[[], Snapshot] | None
     ) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def finish(self, stage: Stage) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """A bar a stage with the time left, and below them the figures of the last epoch.
+    """One bar per stage with the time left, and below them the figures of the last epoch.
 
     Time left is at most what is shown: a stage may stop early. The figures are those of the
     scaled target.
@@ -113,19 +113,19 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
     def start(self, stage: Stage) -> None:
         """Add a bar for the stage."""
         what = f"Stage {stage.number}, {stage.name}"
-        self._crps, self._calibration, self._next_look = "", "", 0.0  # of this stage alone
+        self._crps, self._calibration, self._next_snapshot = "", "", 0.0  # of this stage alone
         self._tasks[stage.number] = int(self._bars.add_task(what, total=stage.epochs, note="left"))
 
     def advance(
-        self, stage: Stage, record: Record, best: float, look: Callable[[], Look] | None
+        self, stage: Stage, record: Record, best: float, snapshot: Callable[[], Snapshot] | None
     ) -> None:
         """Move the bar of the stage and renew the figures."""
-        if look is not None and time.monotonic() >= self._next_look:
-            seen = look()
+        if snapshot is not None and time.monotonic() >= self._next_snapshot:
+            seen = snapshot()
             # Both scores and the best of one would not fit into 80 columns.
             self._crps = "" if seen.crps is None else f", CRPS {seen.crps:.4f}"
             self._calibration = f"   ECPE {_against_floor(seen.pit)}"
-            self._next_look = time.monotonic() + _BETWEEN_LOOKS
+            self._next_snapshot = time.monotonic() + _BETWEEN_SNAPSHOTS
         self._bars.figures = (
             f"loss {record['train_loss']:.4f}   held out: {stage.score_name} "
             f"{record['validation_score']:.4f}{self._crps or f', best {best:.4f}'}"

@@ -12,8 +12,6 @@ from calibrant.networks import MemberNetworks
 from calibrant.training.rows import Rows
 
 Objective = Callable[[MemberNetworks, Rows], Tensor]
-# From outputs (M, b, k) and rows to the losses, (M,), and their slopes by the outputs.
-Slope = Callable[[Tensor, Rows], tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,34 +24,31 @@ class Stage:
         1 or 2, as in the paper.
     loss : callable
         Loss of a batch for each member, (M,), with gradient.
-    slope : callable or None
-        `loss` from the outputs of the networks, and its slope by them, where that has a closed
-        form: plain perceptrons on a CPU then need no autograd.
     score : callable
         Score of the validation rows for each member, (M,); its lowest epoch is kept. A mean
         over rows: many windows are scored in parts.
     epochs, batch_size, lr, weight_decay, patience
         Budget of Adam; a member stops after `patience` epochs without a better score.
     updates : {"all", "head"}
-        Which weights move.
+        Which weights are trained.
     keep_best : bool
-        Return to the best epoch at the end, the start included (epoch 0).
+        Restore the weights of the best epoch at the end, the start included (epoch 0).
     average : float
-        Epochs over which the weights are averaged before they are judged and kept; 0 is none.
+        Epochs over which the weights are averaged before they are scored and kept; 0 is none.
     decay : float
         Share of the epochs, the last ones, over which the learning rate falls from `lr` to 0.
-    together : bool
-        The members of a model are one: they see the same batches, loss and score are one number
-        a model, and they stop as one.
+    shared_loss : bool
+        The members of a model have one loss: they see the same batches, loss and score are one
+        number per model, and they stop at the same epoch.
     recordable : collection of {"loss", "score"}
-        Those that never look at values, so that a GPU may record and replay them.
+        Those that never depend on values on the host, so that a GPU may record and replay them.
     name, score_name : str
-        What is done and what `score` is, for those who watch.
+        Names of the stage and of its score, shown by the progress bar.
     pit : callable or None
-        PIT values of the validation rows, (M, n), for those who watch; None where a network
-        alone is not yet the forecast.
+        PIT values of the validation rows, (M, n), shown by the progress bar; None where the
+        output of a network alone is not yet the forecast.
     crps : callable or None
-        CRPS of the validation rows for each member, (M,), to be shown beside another score.
+        CRPS of the validation rows for each member, (M,), shown beside another score.
     """
 
     number: int
@@ -68,9 +63,8 @@ class Stage:
     keep_best: bool = True
     average: float = 0.0
     decay: float = 0.0
-    together: bool = False
+    shared_loss: bool = False
     recordable: Collection[str] = ("loss", "score")
-    slope: Slope | None = None
     name: str = "likelihood"
     score_name: str = "NLL"
     pit: Objective | None = None

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, cast
+from dataclasses import dataclass
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from calibrant.persistence import savable_part
 
 Array = NDArray[np.float64]
 Scaling = Literal["standard", "minmax"]
 
 
-class Scaler(NamedTuple):
+@savable_part
+@dataclass(frozen=True, eq=False)
+class Scaler:
     """``(value - loc) / scale``, column by column."""
 
     loc: Array

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibrant import MMDRegressor
+from calibrant import Ensemble, Matching, MMDRegressor
 from calibrant.distributions import RowMaps
 from calibrant.errors import ParameterError
 from calibrant.metrics import evaluate
 
-SMALL: dict[str, Any] = {
-    **{"quality": "fast", "hidden": (8,), "epochs": 20, "matching_epochs": 1},
-    **{"members": 2, "cross_fit": 4, "random_state": 0, "device": "cpu"},
-}
+
+def make(**changes: Any) -> MMDRegressor:
+    model = MMDRegressor(quality="fast", hidden=(8,), epochs=20, random_state=0, device="cpu")
+    model.set_params(ensemble=Ensemble(members=2, folds=4), matching=Matching(epochs=1))
+    return model.set_params(**changes)
 
 
 def table(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -28,16 +29,16 @@ def table(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def model() -> MMDRegressor:
-    return MMDRegressor(**SMALL).fit(*table(3000))
+    return make().fit(*table(3000))
 
 
 def test_predictions_of_every_size_are_calibrated(model: MMDRegressor) -> None:
-    assert len(model.maps_) == 10
+    assert len(model.predictor_.map.means) == 10
     x, y = table(5000, 1)
     dist = model.predict_dist(x)
     assert isinstance(dist.monotone, RowMaps)
-    common = MMDRegressor(recalibrate="common", **SMALL).fit(*table(3000))
-    assert not len(common.maps_)
+    common = make(recalibrate="common").fit(*table(3000))
+    assert not len(common.predictor_.map.means)
     after, before = evaluate(dist, y), evaluate(common.predict_dist(x), y)
     assert after.by_mean.mean_ecpe < 0.7 * before.by_mean.mean_ecpe
     assert after.crps < before.crps
@@ -52,12 +53,12 @@ def test_they_come_back(model: MMDRegressor, tmp_path: Path) -> None:
 
 
 def test_a_second_fit_forgets_them(model: MMDRegressor) -> None:
-    again = MMDRegressor(**SMALL).fit(*table(3000))
-    assert len(again.maps_)
+    again = make().fit(*table(3000))
+    assert len(again.predictor_.map.means)
     again.fit(*table(300))
-    assert not len(again.maps_)
+    assert not len(again.predictor_.map.means)
 
 
 def test_only_known_ways() -> None:
-    with pytest.raises(ParameterError, match=r'recalibrate must be True, False or "common"'):
-        MMDRegressor(recalibrate="mean", **SMALL).fit(*table(300))
+    with pytest.raises(ParameterError, match="'recalibrate' parameter of MMDRegressor must be"):
+        make(recalibrate="mean").fit(*table(300))

@@ -11,30 +11,37 @@ from calibrant.errors import ConvergenceWarning, ParameterError
 from calibrant.estimators import (
     DeepEnsembleRegressor,
     DeepGPRegressor,
+    Ensemble,
     EnsembleLikelihoodRegressor,
     HeteroscedasticRegressor,
     LaplaceRegressor,
+    Matching,
     MCDropoutLikelihoodRegressor,
     MCDropoutRegressor,
     MMDRegressor,
     NetworkRegressor,
     QuantileNetworkRegressor,
+    Training,
     Windows,
-    fit_together,
+    fit_batched,
 )
 
 SMALL: dict[str, Any] = {"hidden": (8,), "epochs": 6, "device": "cpu"}
 METHODS = [
-    HeteroscedasticRegressor(**SMALL, head="mixture", components=2),
+    HeteroscedasticRegressor(**SMALL, components=2),
     DeepEnsembleRegressor(**SMALL, members=2),
     EnsembleLikelihoodRegressor(**SMALL, members=2),
-    MMDRegressor(**SMALL, matching_epochs=3),
-    MMDRegressor(**SMALL, quality="best", members=2, matching_epochs=3),
-    MMDRegressor(**SMALL, members=1, cross_fit=2, matching_epochs=3),
+    MMDRegressor(**SMALL, matching=Matching(epochs=3)),
+    MMDRegressor(
+        **SMALL, quality="best", ensemble=Ensemble(members=2), matching=Matching(epochs=3)
+    ),
+    MMDRegressor(**SMALL, ensemble=Ensemble(members=1, folds=2), matching=Matching(epochs=3)),
     QuantileNetworkRegressor(**SMALL),
     LaplaceRegressor(**SMALL),
-    HeteroscedasticRegressor(**SMALL, scaling="minmax"),
-    MMDRegressor(**SMALL, matching_epochs=8, matching_patience=1, rollback=False, cross_fit=0),
+    HeteroscedasticRegressor(**SMALL, training=Training(scaling="minmax")),
+    MMDRegressor(
+        **SMALL, matching=Matching(epochs=8, patience=1, rollback=False), ensemble=Ensemble(folds=0)
+    ),
 ]
 # Dropout draws from one source for all networks, so only the distribution of results is the same.
 THINNED = [
@@ -69,7 +76,7 @@ def copies(method: NetworkRegressor, count: int = 3) -> list[NetworkRegressor]:
 def test_each_model_becomes_what_it_becomes_alone(method, data) -> None:
     models, alone = copies(method), copies(method)
     fits = [data(seed) for seed in range(3)]
-    fit_together(models, fits)
+    fit_batched(models, fits)
     for model, single, fit in zip(models, alone, fits, strict=True):
         single.fit(**fit)
         np.testing.assert_allclose(
@@ -87,7 +94,7 @@ def test_thinned_networks_train_together(method) -> None:
     data = windows if method.network == "lstm" else table
     models = copies(method)
     fits = [data(seed) for seed in range(3)]
-    fit_together(models, fits)
+    fit_batched(models, fits)
     for model, fit in zip(models, fits, strict=True):
         scores = [r["validation_score"] for r in model.history_]
         assert np.isfinite(scores).all()
@@ -97,24 +104,24 @@ def test_thinned_networks_train_together(method) -> None:
 
 
 def test_unequal_numbers_of_rows() -> None:
-    models = copies(MMDRegressor(**SMALL | {"epochs": 60}, matching_epochs=3), 2)
+    models = copies(MMDRegressor(**SMALL | {"epochs": 60}, matching=Matching(epochs=3)), 2)
     fits = [table(0, 120), table(1, 113)]
-    fit_together(models, fits)
+    fit_batched(models, fits)
     for model, fit in zip(models, fits, strict=True):
         assert np.corrcoef(model.predict(fit["X"]), fit["y"])[0, 1] > 0.5
 
 
 def test_rows_that_make_another_number_of_networks() -> None:
     """Few rows are cross-fitted on five folds, more are not."""
-    models = copies(MMDRegressor(**SMALL | {"epochs": 2}, matching_epochs=1), 2)
-    fit_together(models, [table(0, 990), table(1, 1010)])
+    models = copies(MMDRegressor(**SMALL | {"epochs": 2}, matching=Matching(epochs=1)), 2)
+    fit_batched(models, [table(0, 990), table(1, 1010)])
     assert [model.module_.size for model in models] == [5, 1]
 
 
 def test_a_saved_model_is_its_own(tmp_path) -> None:
     models = copies(HeteroscedasticRegressor(**SMALL), 2)
     fits = [table(0), table(1)]
-    fit_together(models, fits)
+    fit_batched(models, fits)
     models[1].save(tmp_path / "second")
     again = HeteroscedasticRegressor.load(tmp_path / "second")
     np.testing.assert_array_equal(again.predict(fits[1]["X"]), models[1].predict(fits[1]["X"]))
@@ -127,13 +134,13 @@ def test_a_saved_model_is_its_own(tmp_path) -> None:
         ([HeteroscedasticRegressor()], []),
         ([HeteroscedasticRegressor(), MMDRegressor()], [{}, {}]),
         ([HeteroscedasticRegressor(lr=0.1), HeteroscedasticRegressor()], [{}, {}]),
-        ([DeepGPRegressor()], [{}]),
+        ([DeepGPRegressor(inducing=4)], [table(0)]),
         ([HeteroscedasticRegressor()] * 2, [{}, {}]),
     ],
 )
 def test_what_can_not_be_one_program_is_refused(models, fits) -> None:
-    with pytest.raises(ParameterError, match="fit_together takes"):
-        fit_together(models, fits)
+    with pytest.raises(ParameterError, match="fit_batched takes"):
+        fit_batched(models, fits)
 
 
 def test_a_network_that_is_lost_is_named() -> None:
@@ -142,9 +149,9 @@ def test_a_network_that_is_lost_is_named() -> None:
     with pytest.warns(ConvergenceWarning, match=r"diverged in epoch \d of stage 1.*Lower lr\.$"):
         model.fit(X[:, None], y)
     assert np.isfinite(model.predict(X[:, None])).all()
-    model = MMDRegressor(matching_lr=1e30, epochs=2, matching_epochs=5, device="cpu")
-    with pytest.warns(ConvergenceWarning, match=r"of stage 2.* are kept.*Lower matching_lr\.$"):
+    model = MMDRegressor(matching=Matching(lr=1e30, epochs=5), epochs=2, device="cpu")
+    with pytest.warns(ConvergenceWarning, match=r"of stage 2.* are kept.*Lower matching__lr\.$"):
         model.fit(X[:, None], y)
-    model.set_params(rollback=False)
+    model.set_params(matching__rollback=False)
     with pytest.raises(ParameterError, match=r"Nothing was rolled back.*set rollback=True\.$"):
         model.fit(X[:, None], y)

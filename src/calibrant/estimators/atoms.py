@@ -1,9 +1,16 @@
-"""Values that a target takes again and again."""
+"""Values that a target takes again and again: atoms of its distribution."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
+
+from calibrant.distributions import Distribution, Snapped
+from calibrant.estimators.scaling import Scaler
+from calibrant.persistence import savable_part
 
 Array = NDArray[np.float64]
 
@@ -12,6 +19,62 @@ _SHARE, _LEAST = 0.01, 10  # of the rows, and rows, that make an atom of a singl
 _SPIKE, _MOST_SPIKES = 0.05, 8  # share of the rows that makes a component, and how many
 _NARROWEST = 1e-6  # component, in units of the scaled target, of which a cell has six to a side
 _DEVIATIONS = 6.0
+
+
+def _no_cells() -> Array:
+    return np.empty((0, 3))
+
+
+@savable_part
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """Values of the target with a probability of their own.
+
+    Parameters
+    ----------
+    cells : array of shape (A, 3)
+        Point, low and high: the predicted mass between low and high is put on the point.
+    spikes : array of shape (S, 3)
+        Those of the cells that are a component of the mixtures.
+    """
+
+    cells: Array = field(default_factory=_no_cells)
+    spikes: Array = field(default_factory=_no_cells)
+
+    @classmethod
+    def find(cls, y: Array, spread: float, *, as_components: bool) -> Self:
+        """Atoms of the training targets, (n,).
+
+        Parameters
+        ----------
+        spread : float
+            Scale of the scaled target.
+        as_components : bool
+            Whether the head is a mixture that can have components for spikes. Without them no
+            density is narrow enough for a spike, which is then left out.
+        """
+        cells = find_atoms(y, spread)
+        spikes = find_spikes(y, cells)
+        if as_components:
+            return cls(cells, cells[spikes])
+        return cls(np.delete(cells, spikes, axis=0))
+
+    def apply(self, dist: Distribution) -> Distribution:
+        """Put the mass of every cell on its point."""
+        return Snapped(dist, *self.cells.T) if len(self.cells) else dist
+
+    def cdf_ends(self, dist: Distribution, y: Array) -> tuple[Array, Array]:
+        """Distribution function at both ends of the cells of y, equal for y on no atom, (n,)."""
+        if not len(self.cells):
+            value = dist.cdf(y)
+            return value, value
+        low, high = cells_of(y, self.cells)
+        return dist.cdf(low), dist.cdf(high)
+
+    def fixed_outputs(self, target: Scaler) -> tuple[float, ...]:
+        """Outputs of a mixture head for its spikes, which are not learned."""
+        outputs = spike_outputs(self.spikes, float(target.loc), float(target.scale))
+        return tuple(outputs.tolist())
 
 
 def find_atoms(y: Array, spread: float) -> Array:

@@ -1,4 +1,4 @@
-"""Checks of what users pass to `fit` and `predict`; every complaint is of our family."""
+"""Checks of what users pass to `fit` and `predict`; failures raise a CalibrantError."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
@@ -16,7 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from calibrant.errors import CalibrantError, DataError, DataWarning
+from calibrant.errors import CalibrantError, DataError, DataWarning, ParameterError
 from calibrant.estimators._table import (
     TableEncoder,
     as_frame,
@@ -24,10 +25,10 @@ from calibrant.estimators._table import (
     needs_encoder,
     to_local,
 )
-from calibrant.estimators._windows import Windows
+from calibrant.estimators.windows import Windows
 
 if TYPE_CHECKING:
-    from calibrant.estimators._base import NetworkRegressor
+    from calibrant.estimators.base import NetworkRegressor
 
 Array = NDArray[np.float64]
 
@@ -51,6 +52,63 @@ class Sample(NamedTuple):
         return Sample(self.x[index], self.y[index], self.weight[index], groups)
 
 
+class FitData(NamedTuple):
+    """What `fit` was given, checked.
+
+    Parameters
+    ----------
+    sample : Sample
+        All training rows.
+    validation : Sample or None
+        Rows that the user holds out.
+    cv : int, splitter, iterable or None
+        How the user wants rows to be held out.
+    seed : int
+    """
+
+    sample: Sample
+    validation: Sample | None
+    cv: Any
+    seed: int
+
+    @property
+    def chooses_rows(self) -> bool:
+        """Whether `fit` itself chooses the rows to hold out."""
+        return self.cv is None and self.validation is None
+
+
+def check_fit_data(
+    model: NetworkRegressor,
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None,
+    *,
+    validation_data: tuple[Any, ...] | None,
+    groups: ArrayLike | None,
+    cv: Any,
+) -> FitData:
+    """Check all that `fit` is given; the model learns what its inputs look like."""
+    seed = int(check_random_state(model.random_state).randint(np.iinfo(np.int32).max))
+    sample = check_sample(model, X, y, sample_weight, reset=True)
+    check_enough(sample.y[sample.weight > 0])
+    if groups is not None:
+        sample = sample._replace(groups=check_groups(to_local(groups), len(sample.y)))
+    if cv is None or validation_data is not None:  # a splitter of one's own counts all rows
+        sample = sample.take(sample.weight > 0)
+    validation = None if validation_data is None else _check_validation(model, validation_data)
+    return FitData(sample, validation, cv, seed)
+
+
+def _check_validation(model: NetworkRegressor, data: tuple[Any, ...]) -> Sample:
+    if not 2 <= len(data) <= 3:
+        raise ParameterError(
+            f"validation_data must be (X, y) or (X, y, sample_weight), got {len(data)} items."
+        )
+    X, y, weights = data if len(data) == 3 else (*data, None)
+    sample = check_sample(model, X, y, weights, reset=False)
+    return sample.take(sample.weight > 0)
+
+
 def check_sample(
     model: NetworkRegressor, X: Any, y: Any, sample_weight: ArrayLike | None, *, reset: bool
 ) -> Sample:
@@ -65,18 +123,20 @@ def check_sample(
 
 
 def check_groups(groups: Any, n_rows: int) -> NDArray[Any]:
-    """One label a row."""
+    """One label per row."""
     labels = np.asarray(groups)
     if labels.shape != (n_rows,):
-        raise DataError(f"groups must have one label a row, ({n_rows},), got shape {labels.shape}.")
+        raise DataError(
+            f"groups must have one label per row, ({n_rows},), got shape {labels.shape}."
+        )
     return labels
 
 
 def check_inputs(model: NetworkRegressor, X: Any, *, reset: bool) -> Array | Windows:
     """Float64 matrix of a table, (n, d), or windows of sequences, (n, steps, d).
 
-    With ``reset=True`` the model learns what its inputs look like; otherwise they must be the
-    same as then.
+    With ``reset=True`` the model remembers number, names and kind of its inputs; otherwise they
+    must be the same as in `fit`.
     """
     X = to_local(X)
     if isinstance(X, np.ndarray) and X.ndim == 3:
@@ -117,11 +177,11 @@ def _check_windows(model: NetworkRegressor, windows: Windows, *, reset: bool) ->
 def check_matrix(model: NetworkRegressor, X: Any, *, reset: bool) -> Array:
     """Float64 matrix of inputs, (n, d).
 
-    With ``reset=True`` the model learns the features' names and number and how to encode
-    them; otherwise they must be the same as then.
+    With ``reset=True`` the model remembers names and number of the features and how to encode
+    them; otherwise they must be the same as in `fit`.
     """
     impute = model.missing == "impute"
-    with _in_our_family():
+    with _as_data_errors():
         if hasattr(X, "dtypes") and hasattr(X, "columns"):
             validate_data(model, X, reset=reset, skip_check_array=True)
             encode = needs_encoder(X, impute=impute)
@@ -142,7 +202,7 @@ def _check_targets(
     x: Array | Windows, y: Any, sample_weight: ArrayLike | None
 ) -> tuple[Array, Array]:
     """Targets and weights of the rows of x, each (n,) in float64."""
-    with _in_our_family():
+    with _as_data_errors():
         target = column_or_1d(to_local(y), warn=True)
         if not np.issubdtype(np.asarray(target).dtype, np.number):
             target = _to_numbers(target)
@@ -155,7 +215,7 @@ def _check_targets(
         )
     if weights.shape != target.shape:
         raise DataError(
-            f"sample_weight must have one number a row, ({len(target)},), got {weights.shape}."
+            f"sample_weight must have one number per row, ({len(target)},), got {weights.shape}."
         )
     if weights.min() < 0:
         raise DataError(f"sample_weight must not be negative, got {weights.min():g}.")
@@ -165,7 +225,7 @@ def _check_targets(
 
 
 def check_enough(target: Array) -> None:
-    """Complain about too few rows, and warn of a constant target."""
+    """Raise an error for too few rows, and warn of a constant target."""
     if len(target) < LEAST_ROWS:
         raise DataError(
             f"Found n_samples={len(target)} with a weight above 0, but at least {LEAST_ROWS} rows "
@@ -190,8 +250,8 @@ def _to_numbers(target: Any) -> Array:
 
 
 @contextmanager
-def _in_our_family() -> Iterator[None]:
-    """Let the messages of scikit-learn's checks come as errors of our family."""
+def _as_data_errors() -> Iterator[None]:
+    """Turn failures of scikit-learn's checks into DataError."""
     try:
         yield
     except CalibrantError:

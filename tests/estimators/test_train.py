@@ -1,4 +1,4 @@
-"""Whether networks see their inputs through embeddings is found out from the data."""
+"""A pilot decides whether networks use their periodic embedding."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from calibrant import MMDRegressor
-from calibrant.estimators import fit_together
+from calibrant import Ensemble, Matching, MMDRegressor
+from calibrant.estimators import fit_batched
 from calibrant.networks import PeriodicEmbedding
 
-SETTINGS: dict[str, Any] = {
-    "quality": "best", "periodic": "auto", "members": 1, "cross_fit": 0, "epochs": 2,
-    "matching_epochs": 30, "matching_lr": 1e-2, "hidden": (16,), "batch_size": 64,
-    "neighbours": False, "device": "cpu", "random_state": 0,
-}  # fmt: skip
+
+def make(**changes: Any) -> MMDRegressor:
+    model = MMDRegressor(quality="best", hidden=(16,), batch_size=64, epochs=2, device="cpu")
+    model.set_params(
+        periodic="auto",
+        random_state=0,
+        ensemble=Ensemble(members=1, folds=0, neighbours=False),
+        matching=Matching(epochs=30, lr=1e-2),
+    )
+    return model.set_params(**changes)
 
 
 def wiggly(n: int = 900) -> dict[str, Any]:
@@ -36,15 +41,15 @@ def gates(model: MMDRegressor) -> list[float]:
 
 
 def test_wiggles_are_seen_through_embeddings_and_lines_are_not() -> None:
-    models = [MMDRegressor(**SETTINGS) for _ in range(2)]
-    fit_together(models, [wiggly(), wiggly(850)])
+    models = [make() for _ in range(2)]
+    fit_batched(models, [wiggly(), wiggly(850)])
     assert gates(models[0]) == gates(models[1]) == [1.0]
-    plain = MMDRegressor(**SETTINGS).fit(**straight())
+    plain = make().fit(**straight())
     assert gates(plain) == [0.0]
 
 
 def test_a_closed_gate_shows_the_numbers_alone() -> None:
-    model = MMDRegressor(**SETTINGS).fit(**straight())
+    model = make().fit(**straight())
     (embedding,) = (m for m in model.module_.modules() if isinstance(m, PeriodicEmbedding))
     X = straight()["X"][:5]
     before = model.predict(X)
@@ -53,12 +58,12 @@ def test_a_closed_gate_shows_the_numbers_alone() -> None:
 
 
 def test_the_choice_is_saved(tmp_path) -> None:
-    model = MMDRegressor(**SETTINGS).fit(**straight())
+    model = make().fit(**straight())
     model.save(tmp_path / "model")
     again = MMDRegressor.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict(straight()["X"]), model.predict(straight()["X"]))
 
 
 def test_a_scale_of_ones_own_is_no_question() -> None:
-    model = MMDRegressor(**SETTINGS | {"periodic": 0.2}).fit(**straight())
+    model = make(periodic=0.2).fit(**straight())
     assert gates(model) == [1.0]

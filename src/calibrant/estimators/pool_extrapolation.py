@@ -1,4 +1,4 @@
-"""How good a large ensemble is, from the few networks that could be judged on a row."""
+"""Calibration of a whole ensemble, extrapolated from the few members that did not see a row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 from torch import Tensor
 
-from calibrant.estimators._moments import equal_mixture
+from calibrant.estimators.combine import equal_mixture
 from calibrant.networks import Head
 
 Array = NDArray[np.float64]
@@ -21,8 +21,8 @@ _CRPS_ROWS = 5_000  # enough to tell which kind of network is better
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the first of two kinds of networks in their pool
 
 
-def narrowing(values: Array, shares: Array, each: int) -> float:
-    """How much nearer to 0 the normal scores of PIT values of the pool of all networks lie.
+def pit_shrinkage(values: Array, shares: Array, each: int) -> float:
+    """Factor by which normal scores of PIT values shrink from a few members to all of them.
 
     Out of fold a row is predicted by R networks of every kind, in the end by all `each` of them,
     whose distribution functions F are averaged. Given the row the F(y) of such sets, one network
@@ -54,10 +54,10 @@ def narrowing(values: Array, shares: Array, each: int) -> float:
     return 1.0 if excess(1.0) <= 0.0 else float(brentq(excess, _LEAST, 1.0))
 
 
-def as_of_all(values: Array, shares: Array, factor: float) -> Array:
-    """Values of F(y), (n,), that the pool of all networks would have given.
+def extrapolate_pit(values: Array, shares: Array, factor: float) -> Array:
+    """PIT values, (n,), that the mixture of all members would have given.
 
-    Scores are drawn in, and not the predictions themselves, so that atoms stay where they are.
+    Scores are shrunk, not the predictions themselves, so that atoms stay where they are.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def as_of_all(values: Array, shares: Array, factor: float) -> Array:
         Those of every row by the networks that never saw it.
     shares : array of shape (kinds,)
     factor : float
-        Of `narrowing`.
+        From `pit_shrinkage`.
     """
     return _scaled_scores(values.mean(axis=2) @ shares, factor)
 

@@ -1,0 +1,294 @@
+"""The base of all network methods: fit = check > plan > train > calibrate."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils._param_validation import StrOptions
+from torch import nn
+
+from calibrant import errors
+from calibrant.distributions import Distribution, DistributionPredictor
+from calibrant.errors import ParameterError
+from calibrant.estimators._table import TableEncoder
+from calibrant.estimators.parameters import (
+    Constraints,
+    Training,
+    check_parameters,
+    count,
+    non_negative,
+    positive,
+    share,
+)
+from calibrant.estimators.plan import Plan, Recipe, make_plan
+from calibrant.estimators.predictor import Predictor
+from calibrant.estimators.saving import restore_estimator, save_estimator
+from calibrant.estimators.train import Trained, train
+from calibrant.estimators.validation import FitData, check_fit_data, check_inputs
+from calibrant.networks import Head, MemberNetworks, NetworkSpec
+from calibrant.persistence import read_model
+from calibrant.training import Objective, Record, Rows, Stage
+
+_PERIODIC = 0.1  # scale of the frequencies where the user does not choose one
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
+    """Base of the network methods; see `HeteroscedasticRegressor` for the parameters.
+
+    A method adds its parameters as fields and writes `_recipe`: which networks it trains, what
+    they minimise, how their outputs combine, and what is learned afterwards.
+
+    Notes
+    -----
+    The path of a row: frame or array > validated float64 matrix > scaled float32 tensor >
+    network > distribution in target units.
+    """
+
+    epochs: int = 200
+    batch_size: int | Literal["auto"] = "auto"
+    lr: float = 1e-3
+    training: Training = field(default_factory=Training)
+    bounds: tuple[float | None, float | None] | None = None
+    missing: Literal["error", "impute"] = "error"
+    device: str = "auto"
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool = False
+
+    # Fitted state: not arguments of the constructor, so not parameters.
+    predictor_: Predictor = field(init=False)
+    history_: list[Record] = field(init=False)
+    encoder_: TableEncoder | None = field(init=False)
+    n_features_in_: int = field(init=False)
+    n_steps_: int | None = field(init=False)
+    feature_names_in_: NDArray[Any] = field(init=False)
+    target_name_: str | None = field(init=False)
+    n_held_out_: int = field(init=False)
+
+    # Whether the network takes (n, steps, d); otherwise all steps are one row of inputs.
+    _reads_sequences: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[Constraints] = {
+        "epochs": [count()],
+        "batch_size": [count(), StrOptions({"auto"})],
+        "lr": [positive()],
+        "training": [Training],
+        "bounds": [tuple, None],
+        "missing": [StrOptions({"error", "impute"})],
+        "verbose": ["boolean"],
+    }
+
+    # ---- what a method writes ---------------------------------------------------------------
+
+    def _recipe(self, data: FitData) -> Recipe:
+        """Return what the method trains and how it predicts."""
+        raise NotImplementedError(f"{type(self).__name__} must say what it trains.")
+
+    # ---- fit --------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        validation_data: tuple[Any, ...] | None = None,
+        groups: ArrayLike | None = None,
+        cv: Any = None,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, frame or tensor of shape (n, d), or sequences of shape (n, steps, d)
+            NumPy, pandas, polars or torch; categorical columns of frames become one-hot.
+            Sequences are a 3-D array or tensor, or `Windows` into a series, which are never
+            copied as a whole.
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Rows of weight 0 are left out.
+        validation_data : tuple (X, y) or (X, y, sample_weight), optional
+            Rows for early stopping and recalibration; without it some of the training rows are
+            held out.
+        groups : array of shape (n,), optional
+            Rows of one group are held out together.
+        cv : int, splitter or iterable of (train, test), optional
+            How rows are held out, for example ``TimeSeriesSplit()``; its last split is used.
+            Without it a fraction of the rows (or groups) is, at random.
+
+        Returns
+        -------
+        self
+        """
+        plan = self._plan(
+            X, y, sample_weight, validation_data=validation_data, groups=groups, cv=cv
+        )
+        (trained,) = train([plan])
+        return self._finish(plan, trained)
+
+    def plan(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any) -> Plan:
+        """Return what `fit` with the same arguments would train; ``print`` it to read it."""
+        return copy.copy(self)._plan(X, y, sample_weight, **options)
+
+    def _plan(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        validation_data: tuple[Any, ...] | None = None,
+        groups: ArrayLike | None = None,
+        cv: Any = None,
+    ) -> Plan:
+        """Check the arguments of `fit` and make the plan."""
+        check_parameters(self)
+        self._check_bounds()
+        data = check_fit_data(
+            self, X, y, sample_weight, validation_data=validation_data, groups=groups, cv=cv
+        )
+        self.target_name_ = _name_of(y)
+        return make_plan(
+            type(self).__name__,
+            self._recipe(data),
+            data,
+            self.training,
+            bounds=self.bounds,
+            device=self.device,
+            verbose=self.verbose,
+        )
+
+    def _finish(self, plan: Plan, trained: Trained) -> Self:
+        """Calibrate the trained networks and keep the predictor."""
+        predictor = plan.predictor(trained.networks)
+        calibrate = plan.recipe.calibrate
+        self.predictor_ = predictor if calibrate is None else calibrate(plan, predictor)
+        self.history_ = trained.history
+        self.n_held_out_ = plan.n_held_out
+        return self
+
+    def _stage(
+        self,
+        rows: Rows,
+        loss: Objective,
+        score: Objective,
+        *,
+        epochs: int | None = None,
+        weight_decay: float = 1e-5,
+        **options: Any,
+    ) -> Stage:
+        """Stage 1 with the budget that the parameters give, for these scaled training rows."""
+        decay = self.training.weight_decay
+        return Stage(
+            number=1,
+            loss=loss,
+            score=score,
+            epochs=self.epochs if epochs is None else epochs,
+            batch_size=self._batch_size(rows),
+            lr=self.lr,
+            weight_decay=weight_decay if decay is None else decay,
+            patience=self.training.patience,
+            **options,
+        )
+
+    def _batch_size(self, rows: Rows) -> int:
+        if self.batch_size == "auto":
+            # Eight steps per epoch on small data, so that epochs and patience keep their meaning.
+            return min(256, max(16, len(rows.y) // 8))
+        return self.batch_size
+
+    # ---- predict ----------------------------------------------------------------------------
+
+    def predict_dist(self, X: Any) -> Distribution:
+        """Predictive distribution of every row, in target units."""
+        self._check_fitted()
+        return self.predictor_.predict(check_inputs(self, X, reset=False))
+
+    @property
+    def module_(self) -> MemberNetworks:
+        """The trained networks; ``module_.single`` is the plain nn.Module of one."""
+        self._check_fitted()
+        return self.predictor_.networks
+
+    # ---- save and load ----------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the fitted model to a folder: safetensors and JSON, no pickle.
+
+        The folder appears whole or not at all. ``overwrite=True`` replaces an older model. An
+        `MMDRegressor` that looks up neighbours (``quality="best"``) writes its training rows, too.
+        """
+        self._check_fitted()
+        save_estimator(self, path, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, network: nn.Module | None = None) -> Self:
+        """Load a model that `save` wrote; its predictions are the same to the last bit.
+
+        No code from the files is run. A model that was fitted with a module of the user's own
+        needs an instance of it as `network`: weights are stored, classes are not.
+        """
+        return cls._from_folder(Path(path), *read_model(path), network=network)
+
+    @classmethod
+    def _from_folder(
+        cls,
+        path: Path,
+        manifest: dict[str, Any],
+        tensors: dict[str, NDArray[Any]],
+        *,
+        network: nn.Module | None = None,
+    ) -> Self:
+        return restore_estimator(cls, path, manifest, tensors, network=network)
+
+    # ---- checks -----------------------------------------------------------------------------
+
+    def _check_bounds(self) -> None:
+        low, high = self.bounds or (None, None)
+        if low is not None and high is not None and not low < high:
+            raise ParameterError(f"bounds must be (low, high) with low < high, got {self.bounds}.")
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "predictor_"):
+            raise errors.NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call fit(X, y) first."
+            )
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class BodyParameters:
+    """Parameters of the methods that put a head on a network; mixed into their classes."""
+
+    network: str | nn.Module = "mlp"
+    hidden: Sequence[int] | None = None
+    dropout: float | None = None
+    periodic: float | Literal["auto"] | None = None
+
+    _body_constraints: ClassVar[Constraints] = {
+        "network": [StrOptions({"mlp", "lstm", "gru"}), nn.Module],
+        "hidden": ["array-like", None],
+        "dropout": [share(), None],
+        "periodic": [non_negative(), StrOptions({"auto"}), None],
+    }
+
+    def _spec(self, head: Head, periodic: float | Literal["auto"] | None = None) -> NetworkSpec:
+        """Description of the network; `periodic` replaces the parameter left at None."""
+        scale = periodic if self.periodic is None else self.periodic
+        return NetworkSpec(
+            body=self.network,
+            head=head,
+            hidden=None if self.hidden is None else tuple(self.hidden),
+            dropout=self.dropout,
+            periodic=_PERIODIC if scale == "auto" else float(scale or 0.0),
+        )
+
+
+def _name_of(y: Any) -> str | None:
+    name = getattr(y, "name", None)  # of a pandas or polars series
+    return name if isinstance(name, str) and name else None

@@ -1,0 +1,83 @@
+"""Fit several models of one kind as one batched program."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.errors import ParameterError
+from calibrant.estimators.base import NetworkRegressor
+from calibrant.estimators.plan import Plan
+from calibrant.estimators.train import train
+
+
+def fit_batched(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str, Any]]) -> None:
+    """Fit several models as one batched program, each as if by its own `fit`.
+
+    Every model keeps its own scaling, split, initialisation, order of batches, early stopping
+    and roll-back; only the random numbers of dropout differ. On a GPU ten models of small
+    networks cost little more time than one.
+
+    Parameters
+    ----------
+    models : sequence of estimators
+        Of one class with the same parameters, `random_state` excepted; fitted in place.
+    fits : sequence of mappings
+        What `fit` is called with, by name, for every model: ``{"X": X, "y": y}`` and more. Inputs
+        must have the same number of columns (and steps). Numbers of rows should not differ by
+        much: all models take as many steps per epoch as the one with most rows, and a model whose
+        number of rows leads to another number of networks is trained apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import HeteroscedasticRegressor
+    >>> from calibrant.estimators import fit_batched
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (200, 1))
+    >>> y = X[:, 0] + 0.1 * rng.standard_normal(200)
+    >>> models = [HeteroscedasticRegressor(random_state=seed) for seed in range(3)]
+    >>> fit_batched(models, [{"X": X[:150], "y": y[:150]}] * 3)
+    >>> [model.predict(X[150:]).shape for model in models]
+    [(50,), (50,), (50,)]
+    """
+    if not models or len(models) != len(fits):
+        raise ParameterError(
+            f"fit_batched takes one fit for every model, got {len(models)} models and "
+            f"{len(fits)} fits."
+        )
+    settings = [_settings(model) for model in models]
+    if (
+        any(type(model) is not type(models[0]) for model in models)
+        or any(each != settings[0] for each in settings)
+        or len({id(model) for model in models}) < len(models)
+    ):
+        raise ParameterError(_NOT_ALIKE)
+    plans = [model._plan(**fit) for model, fit in zip(models, fits, strict=True)]
+    if not plans[0].network.batchable:
+        raise ParameterError(_NOT_ALIKE)
+    alike: dict[tuple[int | None, ...], list[int]] = defaultdict(list)
+    for i, plan in enumerate(plans):
+        alike[_shape(plan)].append(i)
+    for chosen in alike.values():
+        for i, trained in zip(chosen, train([plans[i] for i in chosen]), strict=True):
+            models[i]._finish(plans[i], trained)
+
+
+_NOT_ALIKE = (
+    "fit_batched takes different models of one class of networks whose parameters are equal but "
+    "for random_state; fit others one by one."
+)
+
+
+def _shape(plan: Plan) -> tuple[int | None, ...]:
+    """What plans must have in common to be trained as one batch."""
+    network = plan.network
+    return len(plan.members), network.n_inputs, network.head.n_outputs, network.steps
+
+
+def _settings(model: NetworkRegressor) -> dict[str, str]:
+    # As text, since arrays among them have no one truth value.
+    settings = model.get_params(deep=False).items()
+    return {name: repr(value) for name, value in settings if name != "random_state"}

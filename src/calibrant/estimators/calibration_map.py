@@ -1,0 +1,89 @@
+"""The last step of a calibrated predictor: a monotone map of the distribution functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.distributions import Distribution, MonotoneMap, Recalibrated, RowMaps
+from calibrant.persistence import savable_part
+from calibrant.recalibration import fit_maps_by_place, fit_pit_map
+
+Array = NDArray[np.float64]
+
+
+@savable_part
+@dataclass(frozen=True, eq=False)
+class CalibrationMap:
+    """One monotone map for all rows, or one that depends on the predicted mean.
+
+    Parameters
+    ----------
+    common : MonotoneMap
+        The map of all rows.
+    means : array of shape (B,)
+        Predicted means at which a map of its own is known; none where `common` is for all.
+    levels : array of shape (B, k)
+        Levels of these maps at the knots of `common`; between the means they are interpolated.
+    """
+
+    common: MonotoneMap
+    means: Array
+    levels: Array
+
+    @classmethod
+    def fit(
+        cls,
+        left: Array,
+        right: Array,
+        weight: Array,
+        *,
+        predicted_mean: Array | None = None,
+        shrink: bool | Literal["spread"] = True,
+    ) -> Self:
+        """Learn the map from rows that the networks were not trained on.
+
+        Parameters
+        ----------
+        left, right : arrays of shape (n,)
+            Distribution function at both ends of the atoms of the targets, equal elsewhere.
+        weight : array of shape (n,)
+        predicted_mean : array of shape (n,), optional
+            Without it one map serves all rows.
+        shrink : bool or "spread"
+            As in `fit_pit_map`.
+        """
+        common = fit_pit_map(right, weight, left=left, shrink=shrink)
+        means, levels = np.empty(0), np.empty((0, len(common.x) - 2))
+        if predicted_mean is not None:
+            means, levels = fit_maps_by_place(common, right, predicted_mean, weight, left=left)
+        return cls(common, means, levels)
+
+    def apply(self, dist: Distribution, raw: Distribution) -> Distribution:
+        """Send distributions through the map.
+
+        Parameters
+        ----------
+        dist : Distribution
+        raw : Distribution
+            The same rows before atoms: their means choose the map.
+        """
+        if not len(self.means):
+            return Recalibrated(dist, self.common)
+        maps = RowMaps.between(self.common.x[1:-1], self.means, self.levels, raw.mean)
+        return Recalibrated(dist, maps)
+
+    def saved_fields(self) -> dict[str, Any]:
+        """Arrays that describe the maps."""
+        knots = {"knots": self.common.x[1:-1], "common_levels": self.common.y[1:-1]}
+        return {**knots, "means": self.means, "levels": self.levels}
+
+    @classmethod
+    def from_fields(
+        cls, *, knots: Array, common_levels: Array, means: Array, levels: Array
+    ) -> Self:
+        """Rebuild what `saved_fields` took apart."""
+        return cls(MonotoneMap(knots, common_levels), means, levels)

@@ -1,0 +1,174 @@
+"""How the outputs of a model's networks become one distribution per row.
+
+Each class here is a step of a predictor: called with the networks and scaled inputs, it returns
+distributions in units of the scaled target.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from calibrant.distributions import Distribution, Mixture, Normal
+from calibrant.networks import Head, MemberNetworks, to_numpy
+from calibrant.persistence import savable_part
+
+Array = NDArray[np.float64]
+
+PASS_SEED = 0  # which units the passes drop; fixed, so that a prediction is always the same
+_LEAST_VARIANCE = 1e-8  # of the scaled target; predictions that agree have no spread at all
+
+
+class Combine(Protocol):
+    """Combines the answers of networks, passes or samples."""
+
+    def n_answers(self, networks: MemberNetworks) -> int:
+        """Answers per row that are held in memory at once."""
+        ...
+
+    def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
+        """Distributions of n rows from scaled inputs (n, d) or (n, steps, d)."""
+        ...
+
+
+@savable_part
+@dataclass(frozen=True)
+class SingleNetwork:
+    """The distribution of one network."""
+
+    def n_answers(self, networks: MemberNetworks) -> int:
+        """One."""
+        return 1
+
+    def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
+        """Distribution that the head makes of the outputs."""
+        return networks.head.distribution(networks.outputs(x)[0])
+
+
+@savable_part
+@dataclass(frozen=True)
+class MatchedMoments:
+    """Normal with the moments of the mixture of all members, or of dropout passes of one.
+
+    Parameters
+    ----------
+    passes : int
+        Monte-Carlo passes; 0 uses the members instead.
+    """
+
+    passes: int = 0
+
+    def n_answers(self, networks: MemberNetworks) -> int:
+        """Passes or members."""
+        return self.passes or networks.size
+
+    def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
+        """Normal distributions that know their epistemic part."""
+        if self.passes:
+            return matched_moments(networks.head, networks.passes(x, self.passes, PASS_SEED))
+        return matched_moments(networks.head, networks.outputs(x))
+
+
+@savable_part
+@dataclass(frozen=True, eq=False)
+class WeightedMixture:
+    """Mixture of all members.
+
+    Parameters
+    ----------
+    shares : array of shape (kinds,)
+        Weight of each kind of networks, which share it equally; they add up to 1. The members of
+        one kind stand one after another.
+    """
+
+    shares: Array = field(default_factory=lambda: np.ones(1))
+
+    def n_answers(self, networks: MemberNetworks) -> int:
+        """Members."""
+        return networks.size
+
+    def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
+        """Mixtures that know their epistemic part, or the distribution of a single network."""
+        outputs = networks.outputs(x)
+        if len(outputs) == 1:
+            return networks.head.distribution(outputs[0])
+        weights = np.repeat(self.shares, len(outputs) // len(self.shares))
+        used = weights > 0
+        weights = weights[used] / weights.sum()
+        return weighted_mixture(networks.head, outputs[torch.as_tensor(used)], weights)
+
+
+@savable_part
+@dataclass(frozen=True)
+class PointSpread:
+    """Normal with the mean and variance of point predictions, plus the variance of the noise.
+
+    Parameters
+    ----------
+    passes : int
+        Monte-Carlo passes; 0 uses the members instead.
+    noise : float or None
+        Variance added to that of the points, in units of the scaled target. None: the spread of
+        the points was trained to be that of the target, and is not all epistemic.
+    """
+
+    passes: int = 0
+    noise: float | None = None
+
+    def n_answers(self, networks: MemberNetworks) -> int:
+        """Passes or members."""
+        return self.passes or networks.size
+
+    def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
+        """Normal distributions."""
+        passes = self.passes
+        points = networks.passes(x, passes, PASS_SEED) if passes else networks.outputs(x)
+        dist = normal_of_points(points)
+        spread = Normal(to_numpy(dist.loc), to_numpy(dist.scale))
+        if self.noise is None:
+            return spread
+        total = Normal(spread.loc, np.sqrt(spread.variance + self.noise))
+        return total.with_epistemic(spread.variance)
+
+
+def normal_of_points(points: Tensor) -> torch.distributions.Normal:
+    """Normal of shape (..., n) from outputs of shape (..., k, n, 1): mean and variance over k."""
+    values = points[..., 0]
+    variance = values.var(dim=-2, correction=0) + _LEAST_VARIANCE
+    return torch.distributions.Normal(values.mean(dim=-2), variance.sqrt(), validate_args=False)
+
+
+def matched_moments(head: Head, outputs: Tensor) -> Normal:
+    """Normal with the mean and the variance of the mixture of all answers.
+
+    ``Var Y = E Var(Y | m) + Var E(Y | m)``: the mean of the variances is the aleatoric part, the
+    variance of the means over members or passes m the epistemic one.
+
+    Parameters
+    ----------
+    outputs : tensor of shape (M, n, n_outputs)
+    """
+    dist = head.torch_distribution(outputs)
+    means, variances = dist.mean, dist.variance  # (M, n)
+    epistemic = means.var(dim=0, correction=0)
+    total = variances.mean(dim=0) + epistemic
+    normal = Normal(to_numpy(means.mean(dim=0)), to_numpy(total.sqrt()))
+    return normal.with_epistemic(to_numpy(epistemic))
+
+
+def equal_mixture(head: Head, outputs: Tensor) -> Distribution:
+    """Mixture with equal weights of all answers, each a normal or a mixture itself."""
+    return weighted_mixture(head, outputs, np.full(len(outputs), 1.0 / len(outputs)))
+
+
+def weighted_mixture(head: Head, outputs: Tensor, weights: Array) -> Distribution:
+    """Mixture of all answers with these weights, (M,), which add up to 1."""
+    parts = [cast(Normal | Mixture, head.distribution(each)) for each in outputs]
+    means = to_numpy(head.torch_distribution(outputs).mean)
+    centre = weights @ means
+    return Mixture.of(parts, weights).with_epistemic(weights @ (means - centre) ** 2)

@@ -1,0 +1,151 @@
+"""Calibrate an ensemble: how much each kind of network counts, and the final map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from calibrant.distributions import Distribution
+from calibrant.estimators.calibration_map import CalibrationMap
+from calibrant.estimators.combine import WeightedMixture
+from calibrant.estimators.plan import Plan
+from calibrant.estimators.pool_extrapolation import (
+    best_share,
+    extrapolate_pit,
+    pit_shrinkage,
+    pool_crps,
+)
+from calibrant.estimators.predictor import Predictor, in_float64
+from calibrant.networks import to_numpy
+
+Array = NDArray[np.float64]
+
+LEAST_HELD_OUT = 10  # fewer PIT values say less about the shape than the networks do
+_FEW_NETWORKS = 4  # of a kind, enough to tell which kind is better
+
+
+@dataclass(frozen=True)
+class EnsembleCalibration:
+    """What `MMDRegressor` learns from held-out rows once its networks are trained.
+
+    Parameters
+    ----------
+    recalibrate : bool or "common"
+        Learn no map, one for all rows, or one that depends on the predicted mean where the rows
+        show that it should.
+    """
+
+    recalibrate: bool | Literal["common"]
+
+    @torch.no_grad()
+    def __call__(self, plan: Plan, predictor: Predictor) -> Predictor:
+        """Return the predictor with the weights of its kinds of networks and its map."""
+        if plan.held_out is None:
+            return self._out_of_fold(plan, predictor)
+        return self._on_hold_out(plan, predictor)
+
+    def _on_hold_out(self, plan: Plan, predictor: Predictor) -> Predictor:
+        held_out = plan.held_out
+        assert held_out is not None
+        if plan.kinds == 2:
+            each = len(plan.members) // 2
+            batches = [predictor.precise.outputs(x) for _, x in predictor.batches(held_out.x)]
+            few = [i for i in range(2 * each) if i % each < _FEW_NETWORKS]
+            outputs = torch.cat(batches, dim=1).cpu()[few]
+            y = plan.target.transform(held_out.y)
+            shares = _shares(plan, outputs, y, held_out.weight, each)
+            predictor = replace(predictor, combine=WeightedMixture(shares))
+        if not self.recalibrate or len(held_out.y) < LEAST_HELD_OUT:
+            return predictor
+        raw = predictor.uncalibrated(held_out.x)
+        left, right = _cdf_ends(plan, raw, held_out.y)
+        means = raw.mean if self.recalibrate != "common" else None
+        learned = CalibrationMap.fit(
+            left, right, held_out.weight, predicted_mean=means, shrink="spread"
+        )
+        return replace(predictor, map=learned)
+
+    def _out_of_fold(self, plan: Plan, predictor: Predictor) -> Predictor:
+        """Learn from what every row is predicted to be by the networks that never saw it.
+
+        These are `repeats` networks of each kind, while all of them will predict: the PIT values
+        are extrapolated to the whole ensemble before the map is learned.
+        """
+        sample, kinds, each = plan.sample, plan.kinds, len(plan.folds)
+        repeats = plan.recipe.members
+        outputs = _out_of_fold_outputs(plan, predictor)  # (kinds * repeats, n, n_outputs)
+        shares = _shares(plan, outputs, to_numpy(plan.rows.y), sample.weight, each)
+        predictor = replace(predictor, combine=WeightedMixture(shares))
+        if not self.recalibrate:
+            return predictor
+        n_rows, loc, scale = len(sample.y), float(plan.target.loc), float(plan.target.scale)
+        head = plan.network.head
+        ends = np.array(
+            [
+                _cdf_ends(plan, head.distribution(each_out).affine(loc, scale), sample.y)
+                for each_out in outputs
+            ]
+        )  # (kinds * repeats, 2, n)
+        low, high = ends.reshape(kinds, repeats, 2, n_rows).transpose(2, 3, 0, 1)
+        # The same position between the ends for all networks, as for the mixture of them.
+        v = np.random.default_rng(0).random((n_rows, 1, 1))
+        factor = pit_shrinkage(low + v * (high - low), shares, each)
+        left, right = (extrapolate_pit(end, shares, factor) for end in (low, high))
+        means = None  # that of one network is not near enough to the mean of the ensemble
+        if repeats > 1 and self.recalibrate != "common":
+            members = to_numpy(head.torch_distribution(outputs).mean)
+            means = loc + scale * (np.repeat(shares, repeats) / repeats @ members)
+        learned = CalibrationMap.fit(left, right, sample.weight, predicted_mean=means)
+        return replace(predictor, map=learned)
+
+
+def _out_of_fold_outputs(plan: Plan, predictor: Predictor) -> Tensor:
+    """Outputs for every row of the networks that never saw it, (kinds * repeats, n, n_outputs)."""
+    rows, repeats = plan.rows, plan.recipe.members
+    shape = (plan.kinds * repeats, len(rows.y), plan.network.head.n_outputs)
+    outputs = torch.zeros(shape, dtype=torch.float64)
+    for i, (_, held_out) in enumerate(plan.folds * plan.kinds):
+        network = in_float64(predictor.networks.part(slice(i, i + 1)))
+        like = next(network.parameters())
+        for part in torch.as_tensor(held_out).split(predictor.rows_at_once(1)):
+            # As they were trained on: not with themselves among their neighbours.
+            inputs = rows.take(part.to(rows.y.device)).x.to(like)
+            outputs[i * repeats // len(plan.folds), part] = (
+                network.outputs(inputs)[0].cpu().double()
+            )
+    return outputs
+
+
+def _shares(plan: Plan, outputs: Tensor, y: Array, weight: Array, each: int) -> Array:
+    """Weight of each kind of networks, from outputs for rows that they did not see.
+
+    Parameters
+    ----------
+    outputs : tensor of shape (networks, n, n_outputs)
+        Those that read the features of neighbours first.
+    y : array of shape (n,)
+        Scaled targets.
+    each : int
+        Networks of a kind in the ensemble.
+    """
+    if plan.kinds == 1:
+        return np.ones(1)
+    crps = pool_crps(plan.network.head, outputs, y, weight)
+    first = best_share(crps, len(outputs) // 2, each)
+    return np.array([first, 1.0 - first])
+
+
+def _cdf_ends(plan: Plan, dist: Distribution, y: Array) -> tuple[Array, Array]:
+    """Distribution function at both ends of the atoms of targets, equal for one on none."""
+    low, high = plan.atoms.cdf_ends(dist, y)
+    least, most = plan.bounds or (None, None)
+    if least is not None:  # all that lies beyond a bound will be on it
+        low = np.where(y <= least, 0.0, low)
+    if most is not None:
+        high = np.where(y >= most, 1.0, high)
+    return low, high

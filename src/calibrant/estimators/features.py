@@ -1,0 +1,65 @@
+"""From validated rows to what a network reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from calibrant.estimators.neighbours import Neighbours
+from calibrant.estimators.scaling import Scaler
+from calibrant.estimators.validation import Array, Sample
+from calibrant.estimators.windows import Windows
+from calibrant.persistence import savable_part
+from calibrant.training import Rows, SeriesWindows
+
+
+@savable_part
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Scaled inputs and, where a model has them, features of the nearest training rows."""
+
+    scaler: Scaler
+    neighbours: Neighbours | None = None
+
+    @property
+    def n_inputs(self) -> int:
+        """Inputs per row, or per step of a sequence."""
+        more = 0 if self.neighbours is None else self.neighbours.n_features
+        return len(self.scaler.loc) + more
+
+    def transform(self, x: Array) -> Array:
+        """Features of new rows: (n, d) to (n, n_inputs), or (n, steps, d) scaled."""
+        scaled = self.scaler.transform(x)
+        if self.neighbours is None:
+            return scaled
+        return np.column_stack([scaled, self.neighbours.transform(scaled)])
+
+
+def scaled_rows(
+    samples: Sequence[Sample], inputs: Scaler, target: Scaler, device: torch.device
+) -> list[Rows]:
+    """Rows of every sample in float32; a series that several of them share is scaled once."""
+    series: dict[int, Tensor] = {}
+
+    def tensor(values: Array) -> Tensor:
+        return torch.as_tensor(values, dtype=torch.float32, device=device)
+
+    def scaled(x: Array | Windows) -> Tensor | SeriesWindows:
+        if not isinstance(x, Windows):
+            return tensor(inputs.transform(x))
+        if id(x.series) not in series:
+            series[id(x.series)] = tensor(inputs.transform(x.series))
+        return SeriesWindows(series[id(x.series)], torch.as_tensor(x.ends, device=device), x.length)
+
+    return [
+        Rows(
+            scaled(sample.x),
+            tensor(target.transform(sample.y)),
+            tensor(sample.weight / sample.weight.mean()),
+        )
+        for sample in samples
+    ]

@@ -1,0 +1,173 @@
+"""Targets of the nearest training rows, as inputs of a network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold
+from sklearn.neighbors import NearestNeighbors
+
+from calibrant.persistence import savable_part
+
+Array = NDArray[np.float64]
+
+MOST_ROWS = 200_000  # beyond, the search would take longer than the training
+_COUNT = 16
+_SEARCHED = 40  # of which three quarters or more are known to a network
+_FEW = 4
+_FOLDS = 5
+_NEAR = 1e-3  # of the typical distance of the last neighbour: rows this near are the same
+
+
+@savable_part
+class Neighbours:
+    """Seven numbers about the targets of a row's nearest training rows.
+
+    The target of the nearest row, the mean weighted by inverse distance, the means of the
+    nearest 4 and 16, the spread of the 16, and the logarithms of the distances of the first and
+    the last. A network that reads them need not memorise rare or repeated rows, which is where
+    trees are ahead of it.
+
+    Parameters
+    ----------
+    x : array of shape (n, d)
+        Scaled inputs of the training rows.
+    y : array of shape (n,)
+        Their scaled targets.
+    near : float
+        Distance below which two rows count as the same.
+    loc, scale : array of shape (7,)
+        What the numbers are scaled by.
+    count : int
+        Neighbours that are used.
+    """
+
+    n_features = 7
+
+    def __init__(
+        self,
+        x: Array,
+        y: Array,
+        near: float = _NEAR,
+        loc: Array | float = 0.0,
+        scale: Array | float = 1.0,
+        count: int = _COUNT,
+    ) -> None:
+        self.x, self.y, self.near, self.loc, self.scale = x, y, near, loc, scale
+        self.count = min(count, len(y) - 1)
+        self.tree = NearestNeighbors(n_neighbors=self.count).fit(x)
+
+    def saved_fields(self) -> dict[str, Any]:
+        """Arguments of the constructor."""
+        return {name: getattr(self, name) for name in ("x", "y", "near", "loc", "scale", "count")}
+
+    def transform(self, x: Array) -> Array:
+        """Numbers of new rows, (m, 7), from scaled inputs (m, d)."""
+        distance, index = self.tree.kneighbors(x, self.count)
+        return self.describe(distance, self.y[index])
+
+    def describe(self, distance: Array, y: Array) -> Array:
+        """Scaled numbers (m, 7) from distances and targets of neighbours, (m, count) each."""
+        result: Array = (_numbers(distance, y, self.near) - self.loc) / self.scale
+        return result
+
+
+class NeighbourIndex:
+    """The nearest training rows of every training row, which only `fit` needs.
+
+    No row counts as its own neighbour: a new row will not find itself either.
+
+    Parameters
+    ----------
+    x, y : arrays of shape (n, d) and (n,)
+        Scaled inputs and targets of the training rows.
+    groups : array of shape (n,), optional
+        Rows of a group do not inform each other.
+
+    Attributes
+    ----------
+    neighbours : Neighbours
+        Features of new rows.
+    """
+
+    def __init__(self, x: Array, y: Array, groups: NDArray[np.generic] | None = None) -> None:
+        plain = Neighbours(x, y)
+        self._distance, self._index = _nearest(plain, groups)
+        count = min(plain.count, self._index.shape[1])
+        near = _NEAR * float(np.median(self._distance[:, count - 1])) or _NEAR
+        numbers = _numbers(self._distance[:, :count], y[self._index[:, :count]], near)
+        spread = numbers.std(axis=0)
+        scale = np.where(spread > 0, spread, 1.0)
+        self.neighbours = Neighbours(x, y, near, numbers.mean(axis=0), scale, count)
+
+    def features(self, rows: NDArray[np.intp] | None = None) -> Array:
+        """Numbers of training rows, (m, 7), from the targets of these rows alone.
+
+        A network that is stopped and calibrated on the other rows must not have seen their
+        targets, in its inputs neither. Without `rows` all of them, each informed by all others.
+        """
+        known_to, count = self.neighbours, self.neighbours.count
+        if rows is None:
+            nearest = np.s_[:, :count]
+            return known_to.describe(self._distance[nearest], known_to.y[self._index[nearest]])
+        known = np.zeros(len(known_to.y), dtype=bool)
+        known[rows] = True
+        unknown = ~known[self._index[rows]]
+        # The nearest that are known come first; where there are too few, the last of them stands
+        # in, and where there is none, the mean of all that are known.
+        order = np.argsort(unknown, axis=1, kind="stable")[:, :count]
+        index = np.take_along_axis(self._index[rows], order, axis=1)
+        distance = np.take_along_axis(self._distance[rows], order, axis=1)
+        y = known_to.y[_last_known(index, np.take_along_axis(unknown, order, axis=1))]
+        y[unknown.all(axis=1)] = known_to.y[rows].mean()
+        return known_to.describe(distance, y)
+
+
+def _nearest(
+    known: Neighbours, groups: NDArray[np.generic] | None
+) -> tuple[Array, NDArray[np.intp]]:
+    """Distances and positions of every row's nearest rows but itself, nearest first."""
+    n_rows = len(known.y)
+    more = min(_SEARCHED, n_rows - 1)
+    if groups is None:
+        distance, index = known.tree.kneighbors(known.x, more + 1)
+        itself = index == np.arange(n_rows)[:, None]
+        # Among many equal rows it may not be listed: then any of them stands for it.
+        itself[~itself.any(axis=1), -1] = True
+        shape = (n_rows, more)
+        return distance[~itself].reshape(shape), index[~itself].reshape(shape)
+    folds = GroupKFold(min(_FOLDS, len(np.unique(groups))))
+    splits = list(folds.split(known.x, groups=groups))
+    more = min(more, *(len(rest) for rest, _ in splits))
+    distance = np.empty((n_rows, more))
+    index = np.empty(distance.shape, dtype=np.intp)
+    for rest, fold in splits:
+        tree = NearestNeighbors(n_neighbors=more).fit(known.x[rest])
+        distance[fold], found = tree.kneighbors(known.x[fold])
+        index[fold] = rest[found]
+    return distance, index
+
+
+def _numbers(distance: Array, y: Array, near: float) -> Array:
+    """The seven numbers, unscaled, (m, 7)."""
+    weight = 1.0 / (distance + near)
+    return np.column_stack(
+        [
+            y[:, 0],
+            (weight * y).sum(axis=1) / weight.sum(axis=1),
+            y[:, :_FEW].mean(axis=1),
+            y.mean(axis=1),
+            y.std(axis=1),
+            np.log(distance[:, 0] + near),
+            np.log(distance[:, -1] + near),
+        ]
+    )
+
+
+def _last_known(index: NDArray[np.intp], unknown: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Positions with those of unknown rows, which come last, replaced by the one before them."""
+    last = np.maximum((~unknown).sum(axis=1) - 1, 0)
+    stand_in = np.take_along_axis(index, last[:, None], axis=1)
+    return np.where(unknown, stand_in, index)

@@ -1,0 +1,205 @@
+"""Parameters that are grouped, and checks of all parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import (
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+    validate_parameter_constraints,
+)
+
+from calibrant.errors import ParameterError
+from calibrant.estimators.scaling import Scaling
+from calibrant.losses import Expectation, Match, Statistic
+from calibrant.persistence import savable_part
+
+Constraints = dict[str, list[Any]]
+
+
+def count(least: int = 1) -> Interval:
+    """Whole numbers from `least` on."""
+    return Interval(Integral, least, None, closed="left")
+
+
+def positive() -> Interval:
+    """Numbers above 0."""
+    return Interval(Real, 0, None, closed="neither")
+
+
+def non_negative() -> Interval:
+    """Numbers from 0 on."""
+    return Interval(Real, 0, None, closed="left")
+
+
+def share() -> Interval:
+    """Numbers in [0, 1)."""
+    return Interval(Real, 0, 1, closed="left")
+
+
+class ParameterGroup(BaseEstimator):
+    """Parameters that belong together: ``get_params``, ``clone`` and grid searches see into them.
+
+    ``GridSearchCV(MMDRegressor(), {"matching__lr": [1e-3, 3e-4]})`` tunes a field of a group.
+    """
+
+    _parameter_constraints: ClassVar[Constraints] = {}
+
+
+@savable_part
+@dataclass(kw_only=True, repr=False, eq=False)
+class Training(ParameterGroup):
+    """How networks are trained, whatever they minimise.
+
+    Parameters
+    ----------
+    patience : int, default 20
+        Epochs without a better validation score after which training ends.
+    weight_decay : float or None
+        L2 penalty of Adam; None is 1e-5, and 0 for a deep Gaussian process.
+    validation_fraction : float, default 0.2
+        Share of the training rows held out, where `fit` gets neither validation rows nor `cv`.
+    scaling : {"standard", "minmax"}
+        How inputs and target are scaled, always on training rows alone.
+    """
+
+    patience: int = 20
+    weight_decay: float | None = None
+    validation_fraction: float = 0.2
+    scaling: Scaling = "standard"
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "patience": [count()],
+        "weight_decay": [non_negative(), None],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "scaling": [StrOptions({"standard", "minmax"})],
+    }
+
+
+@savable_part
+@dataclass(kw_only=True, repr=False, eq=False)
+class Matching(ParameterGroup):
+    """Stage 2 of `MMDRegressor`: what it minimises, and its budget.
+
+    Fields that are None, and ``match="auto"``, follow `quality`.
+
+    Parameters
+    ----------
+    match : {"auto", "joint", "marginal", "distribution"} or None
+        Which pairs of rows are matched besides the score: none (None), pairs given the input
+        ("joint"), all pairs (the paper's "marginal"), or pairs given the prediction. The marginal
+        objective can't tell a collapsed mean with an inflated spread from the truth.
+    score_weight : float, default 1
+        Weight of the kernel score, the squared MMD between the distribution of a row and its own
+        observation; 0 leaves matching alone.
+    score_kernel : {"energy", "gaussian"}, default "energy"
+        Kernel of the score: the energy kernel makes it the CRPS, "gaussian" is the kernel that
+        is matched with.
+    statistic : {"u", "v"}, default "u"
+        Without or with the terms i = j; with them the predictive variance is penalised.
+    expectation : {"closed", "sampled"}, default "closed"
+        Exact expectations of the kernel, or one draw per row (the paper).
+    bandwidths : "adaptive", "published" or sequence of float, default "adaptive"
+        The h of ``exp(-d^2 / (2 h))`` in squared units of the scaled target; adaptive ones run
+        from a twentieth to twice its spread.
+    condition_bandwidth : float or None
+        Bandwidth of the kernel on the inputs; None takes a tenth of the median squared distance.
+    updates : {"all", "head"}, default "all"
+        Which weights are trained in stage 2.
+    rollback : bool, default True
+        Return to the epoch of stage 2 with the best held-out CRPS, its start included.
+    epochs, lr, patience : int, float, int or None
+        Budget of stage 2.
+    batch_size : int or "auto", default "auto"
+        "auto" is that of stage 1.
+    average : float or None
+        Epochs over which the weights are averaged; 0 takes them as they are.
+    decay : float or None
+        Share of the epochs, the last ones, over which the learning rate falls to 0.
+    """
+
+    match: Match | Literal["auto"] | None = "auto"
+    score_weight: float = 1.0
+    score_kernel: Literal["energy", "gaussian"] = "energy"
+    statistic: Statistic = "u"
+    expectation: Expectation = "closed"
+    bandwidths: Sequence[float] | Literal["adaptive", "published"] = "adaptive"
+    condition_bandwidth: float | None = None
+    updates: Literal["all", "head"] = "all"
+    rollback: bool = True
+    epochs: int | None = None
+    batch_size: int | Literal["auto"] = "auto"
+    lr: float | None = None
+    patience: int | None = None
+    average: float | None = None
+    decay: float | None = None
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "match": [StrOptions({"auto", "joint", "marginal", "distribution"}), None],
+        "score_weight": [non_negative()],
+        "score_kernel": [StrOptions({"energy", "gaussian"})],
+        "statistic": [StrOptions({"u", "v"})],
+        "expectation": [StrOptions({"closed", "sampled"})],
+        "bandwidths": [StrOptions({"adaptive", "published"}), "array-like"],
+        "condition_bandwidth": [positive(), None],
+        "updates": [StrOptions({"all", "head"})],
+        "rollback": ["boolean"],
+        "epochs": [count(), None],
+        "batch_size": [count(), StrOptions({"auto"})],
+        "lr": [positive(), None],
+        "patience": [count(), None],
+        "average": [non_negative(), None],
+        "decay": [Interval(Real, 0, 1, closed="both"), None],
+    }
+
+
+@savable_part
+@dataclass(kw_only=True, repr=False, eq=False)
+class Ensemble(ParameterGroup):
+    """How many networks `MMDRegressor` trains, on which rows. None follows `quality`.
+
+    Parameters
+    ----------
+    members : int or None
+        Networks whose predictions are mixed; with `folds`, how often all rows are dealt out anew.
+    folds : int or None
+        Folds into which the rows are dealt out, `members` times. Every fold has a network that
+        never sees it and is stopped on it, so that every row is held out `members` times and all
+        rows train the calibration map. 0 holds one part of the rows out from all networks, as do
+        `validation_data` and `cv` of `fit`.
+    neighbours : bool or None
+        Train a second network for every one, which also reads the targets of the nearest training
+        rows; the CRPS of held-out rows decides how much each kind counts. For the "mlp" on tables
+        of 100 to 200,000 rows, where `fit` itself chooses what is held out. The model then keeps
+        its training rows, inputs and targets, and `save` writes them: mind their size, and who
+        may read them.
+    """
+
+    members: int | None = None
+    folds: int | None = None
+    neighbours: bool | None = None
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "members": [count(), None],
+        "folds": [count(0), None],
+        "neighbours": ["boolean", None],
+    }
+
+
+def check_parameters(model: BaseEstimator) -> None:
+    """Raise a ParameterError for the first value that is not allowed, groups included."""
+    values = model.get_params(deep=False)
+    groups = [value for value in values.values() if isinstance(value, ParameterGroup)]
+    for part in (model, *groups):
+        try:
+            validate_parameter_constraints(
+                part._parameter_constraints, part.get_params(deep=False), type(part).__name__
+            )
+        except InvalidParameterError as error:
+            raise ParameterError(str(error)) from error

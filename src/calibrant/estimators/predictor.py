@@ -1,0 +1,146 @@
+"""What is left of a model after `fit`: steps from rows to distributions, and what is saved."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from calibrant.distributions import Clipped, Distribution, concatenate
+from calibrant.estimators.atoms import Atoms
+from calibrant.estimators.calibration_map import CalibrationMap
+from calibrant.estimators.combine import Combine
+from calibrant.estimators.features import Features
+from calibrant.estimators.scaling import Scaler
+from calibrant.estimators.windows import Windows
+from calibrant.networks import (
+    DeepGPSpec,
+    GaussianHead,
+    MemberNetworks,
+    MixtureHead,
+    NetworkSpec,
+    PointHead,
+    QuantileHead,
+)
+from calibrant.persistence import savable_part
+
+Inputs = NDArray[np.float64] | Windows
+Bounds = tuple[float | None, float | None]
+
+_PREDICT_ROWS = 1 << 16  # at a time: memory stays bounded; steps of sequences count as rows
+
+for _part in (NetworkSpec, DeepGPSpec, GaussianHead, MixtureHead, PointHead, QuantileHead):
+    savable_part(_part)
+
+
+@savable_part
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Predictor:
+    """Features > networks > combine > atoms > map > bounds, each a small object of its own.
+
+    Networks predict in float64, so that the prediction of a row does not depend on the rows
+    beside it.
+
+    Parameters
+    ----------
+    features : Features
+    target : Scaler
+    spec : NetworkSpec or DeepGPSpec
+        What the networks are built from.
+    networks : MemberNetworks
+    combine : Combine
+    atoms : Atoms
+    map : CalibrationMap or None
+    bounds : (low, high) or None
+    """
+
+    features: Features
+    target: Scaler
+    spec: NetworkSpec | DeepGPSpec
+    networks: MemberNetworks
+    combine: Combine
+    atoms: Atoms = field(default_factory=Atoms)
+    map: CalibrationMap | None = None
+    bounds: Bounds | None = None
+
+    def predict(self, x: Inputs) -> Distribution:
+        """Predictive distributions in target units.
+
+        Parameters
+        ----------
+        x : array of shape (n, d), or Windows
+            Validated inputs.
+        """
+        raw = self.uncalibrated(x)
+        dist = self.atoms.apply(raw)
+        if self.map is not None:
+            dist = self.map.apply(dist, raw)
+        return self._bounded(dist)
+
+    @torch.no_grad()
+    def uncalibrated(self, x: Inputs) -> Distribution:
+        """Combined distributions of the networks in target units, before atoms, map and bounds."""
+        networks = self.precise
+        parts = [self.combine(networks, inputs) for _, inputs in self.batches(x)]
+        return concatenate(parts).affine(float(self.target.loc), float(self.target.scale))
+
+    def batches(self, x: Inputs) -> Iterator[tuple[slice, Tensor]]:
+        """Batches of rows small enough for the memory, and their features as tensors."""
+        like = next(self.precise.parameters())
+        size = self.rows_at_once(self.combine.n_answers(self.networks))
+        for start in range(0, len(x), size):
+            rows = slice(start, start + size)
+            yield rows, torch.as_tensor(self.features.transform(np.asarray(x[rows]))).to(like)
+
+    def rows_at_once(self, answers: int) -> int:
+        """Rows to predict at a time where each has this many answers."""
+        return max(1, _PREDICT_ROWS // (answers * (self.spec.steps or 1)))
+
+    @cached_property
+    def precise(self) -> MemberNetworks:
+        """The networks in float64, or the precision that their device has."""
+        return in_float64(self.networks)
+
+    def _bounded(self, dist: Distribution) -> Distribution:
+        if self.bounds is None:
+            return dist
+        low, high = self.bounds
+        return Clipped(dist, -np.inf if low is None else low, np.inf if high is None else high)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "precise"}
+
+    # ---- save and load ----------------------------------------------------------------------
+
+    def saved_fields(self) -> dict[str, Any]:
+        """All fields, with the weights by name in the place of the networks."""
+        names = ("features", "target", "spec", "combine", "atoms", "map", "bounds")
+        weights = {name: value.cpu().numpy() for name, value in self.networks.by_name().items()}
+        return {name: getattr(self, name) for name in names} | {"weights": weights}
+
+    @classmethod
+    def from_fields(cls, *, spec: Any, weights: dict[str, NDArray[Any]], **fields: Any) -> Self:
+        """Rebuild the networks from their description and put the weights into them."""
+        size = len(next(iter(weights.values())))
+        with torch.random.fork_rng(devices=[]):  # the first weights are random, and replaced
+            networks = assemble(spec, [spec.build() for _ in range(size)])
+        networks.load_by_name({name: torch.as_tensor(value) for name, value in weights.items()})
+        return cls(spec=spec, networks=networks.eval(), **fields)
+
+
+def assemble(spec: NetworkSpec | DeepGPSpec, networks: list[Any]) -> MemberNetworks:
+    """Networks of one spec as one batched module."""
+    return MemberNetworks(networks, sequences=spec.reads_sequences and spec.steps is not None)
+
+
+def in_float64(networks: MemberNetworks) -> MemberNetworks:
+    """Copy of the networks in float64, or what their device has."""
+    device = next(networks.parameters()).device
+    return copy.deepcopy(networks).to(torch.float32 if device.type == "mps" else torch.float64)

@@ -1,0 +1,93 @@
+"""What of an estimator goes into a model folder, and back."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from calibrant.errors import CalibrantWarning, ModelFileError, ParameterError
+from calibrant.estimators._table import TableEncoder
+from calibrant.persistence import check_class, pack, unpack, write_model
+from calibrant.training import resolve_device
+
+if TYPE_CHECKING:
+    from calibrant.estimators.base import NetworkRegressor
+
+Model = TypeVar("Model", bound="NetworkRegressor")
+_STATE = ("n_features_in_", "n_steps_", "target_name_", "n_held_out_", "history_")
+
+
+def save_estimator(
+    model: NetworkRegressor, path: str | os.PathLike[str], *, overwrite: bool
+) -> None:
+    """Write a fitted estimator to a folder."""
+    parameters = model.get_params(deep=False)
+    if not isinstance(model.random_state, int | None):
+        parameters["random_state"] = None  # a generator has moved on since the fit
+    network = parameters.get("network")
+    given = {"network": network} if isinstance(network, nn.Module) else {}
+    arrays: dict[str, NDArray[Any]] = {}
+    names = getattr(model, "feature_names_in_", None)
+    manifest = {
+        "class": type(model).__name__,
+        "parameters": pack(parameters, arrays, "parameters", given=given),
+        "predictor": pack(model.predictor_, arrays, "predictor", given=given),
+        "needs": list(given),
+        "state": {name: getattr(model, name) for name in _STATE},
+        "feature_names": None if names is None else [str(name) for name in names],
+        "encoder": None if model.encoder_ is None else model.encoder_.to_manifest(),
+    }
+    write_model(path, manifest, arrays, overwrite=overwrite)
+
+
+def restore_estimator(
+    cls: type[Model],
+    path: Path,
+    manifest: dict[str, Any],
+    tensors: dict[str, NDArray[Any]],
+    *,
+    network: nn.Module | None,
+) -> Model:
+    """Rebuild the estimator of the given class from the content of its folder."""
+    check_class(path, manifest, cls)
+    try:
+        if manifest["needs"] and network is None:
+            raise ParameterError(
+                f"{path} was fitted with a module of your own, and classes are not stored: pass an "
+                "instance of it, load(path, network=MyModule(...))."
+            )
+        given = {"network": network}
+        model = cls(**unpack(manifest["parameters"], tensors, given=given))
+        model.predictor_ = unpack(manifest["predictor"], tensors, given=given)
+        model.predictor_.networks.to(_available(model.device))
+        for name in _STATE:
+            setattr(model, name, manifest["state"][name])
+        if manifest["feature_names"] is not None:
+            model.feature_names_in_ = np.array(manifest["feature_names"], dtype=object)
+        encoder = manifest["encoder"]
+        model.encoder_ = None if encoder is None else TableEncoder.from_manifest(encoder)
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        if isinstance(error, ModelFileError | ParameterError):
+            raise
+        raise ModelFileError(f"{path} does not describe a whole {cls.__name__}: {error}") from error
+    return model
+
+
+def _available(device: str) -> torch.device:
+    """The device that the model was fitted on, or the CPU where there is none like it."""
+    try:
+        return resolve_device(device)
+    except ParameterError:
+        warnings.warn(
+            f"The model was fitted on {device!r}, which is not available here: it runs on the CPU.",
+            CalibrantWarning,
+            stacklevel=2,
+        )
+        return torch.device("cpu")

@@ -1,0 +1,175 @@
+"""Descriptions of networks, from which they are built before training and after loading."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol, Self, cast
+
+import torch
+from torch import Tensor, nn
+
+from calibrant.errors import ParameterError
+from calibrant.networks.distribution_network import DistributionNetwork
+from calibrant.networks.embeddings import InputGate, PeriodicEmbedding
+from calibrant.networks.heads import GaussianHead, Head
+from calibrant.networks.mlp import MLP
+from calibrant.networks.recurrent import Cell, Recurrent
+
+_HIDDEN = {"mlp": (256, 256), "lstm": (128, 64), "gru": (128, 64)}  # those of the paper
+# Recurrent networks overfit series on which the MLP does not yet; benchmarks/README.md,
+# "Forecasting", has the figures.
+_DROPOUT = {"lstm": 0.1, "gru": 0.1}
+
+
+class InitialRows(Protocol):
+    """What a network needs to know of the training rows before it is trained."""
+
+    @property
+    def x(self) -> Tensor:
+        """Scaled inputs."""
+        ...
+
+    @property
+    def weight(self) -> Tensor:
+        """Weights of the rows, (n,)."""
+        ...
+
+    def target_moments(self) -> tuple[float, float]:
+        """Mean and standard deviation of the scaled target."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkSpec:
+    """A body, a head, and what they read.
+
+    Parameters
+    ----------
+    body : "mlp", "lstm", "gru" or nn.Module
+        A module of the user's own is copied, not changed; it maps (n, n_inputs), or sequences
+        (n, steps, n_inputs), to features (n, k).
+    head : Head
+    n_inputs : int
+        Inputs per row, or per step of a sequence.
+    steps : int or None
+        Length of the sequences; None where a row is a vector. The "mlp" reads all steps of a
+        sequence at once.
+    hidden : tuple of int or None
+        Widths of the layers; None is (256, 256) for the "mlp" and (128, 64) for the others.
+    dropout : float or None
+        Share of the hidden units dropped in a training step; None is 0 for the "mlp" and 0.1 for
+        "lstm" and "gru". A module of the user's own brings its own layers.
+    periodic : float
+        Above 0 the "mlp" reads its inputs through a `PeriodicEmbedding` of this scale.
+    gated : bool
+        Whether inputs can be hidden from the "mlp" by `hide_inputs`.
+    fixed : tuple of float
+        The last outputs, which are not learned (see `DistributionNetwork`).
+    """
+
+    body: str | nn.Module = "mlp"
+    head: Head = GaussianHead()  # noqa: RUF009 (frozen)
+    n_inputs: int = 0
+    steps: int | None = None
+    hidden: tuple[int, ...] | None = None
+    dropout: float | None = None
+    periodic: float = 0.0
+    gated: bool = False
+    fixed: tuple[float, ...] = ()
+
+    reads_sequences: ClassVar[bool] = True
+    batchable: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.body, nn.Module):
+            return
+        if self.body not in _HIDDEN:
+            raise ParameterError(
+                f'network must be "mlp", "lstm", "gru" or a torch.nn.Module, got {self.body!r}.'
+            )
+        if self.hidden is not None and (not self.hidden or min(self.hidden) < 1):
+            raise ParameterError(
+                f"hidden must list the widths of at least one layer, got {self.hidden!r}."
+            )
+
+    @property
+    def is_custom(self) -> bool:
+        """Whether the body is a module of the user's own."""
+        return isinstance(self.body, nn.Module)
+
+    @property
+    def dropped(self) -> float:
+        """Share of the hidden units that a network of ours drops."""
+        if self.dropout is not None:
+            return self.dropout
+        return _DROPOUT.get(self.body, 0.0) if isinstance(self.body, str) else 0.0
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Widths of the layers of a network of ours."""
+        return self.hidden or _HIDDEN[str(self.body)]
+
+    def sized(self, n_inputs: int, steps: int | None, rows: InitialRows) -> Self:
+        """Return the spec for these inputs."""
+        return replace(self, n_inputs=n_inputs, steps=steps)
+
+    def build(self) -> DistributionNetwork:
+        """Network with random weights."""
+        if isinstance(self.body, nn.Module):
+            body = copy.deepcopy(self.body).float()
+            shape = (self.n_inputs,) if self.steps is None else (self.steps, self.n_inputs)
+            return DistributionNetwork(body, _output_width(body, shape), self.head, self.fixed)
+        widths = self.widths
+        if self.body == "mlp":
+            return DistributionNetwork(self._mlp(widths), widths[-1], self.head, self.fixed)
+        if self.steps is None:
+            raise ParameterError(
+                f'network="{self.body}" reads sequences, but X is a table of {self.n_inputs} '
+                "columns: pass X of shape (n, steps, d) or calibrant.estimators.Windows."
+            )
+        recurrent = Recurrent(cast(Cell, self.body), self.n_inputs, widths, self.dropped)
+        return DistributionNetwork(recurrent, widths[-1], self.head, self.fixed)
+
+    def initialise(self, network: DistributionNetwork, rows: InitialRows) -> None:
+        """Start the outputs at the distribution of the target."""
+        network.output.bias.detach()[:] = self.head.initial_bias(*rows.target_moments())
+
+    def _mlp(self, widths: Sequence[int]) -> nn.Module:
+        n_inputs = self.n_inputs * (self.steps or 1)
+        layers: list[nn.Module] = [InputGate(n_inputs)] if self.gated else []
+        if self.periodic > 0:
+            layers.append(PeriodicEmbedding(n_inputs, self.periodic))
+            n_inputs *= PeriodicEmbedding.expansion
+        mlp = MLP(n_inputs, widths, self.dropped)
+        return nn.Sequential(nn.Flatten(), *layers, mlp) if layers else mlp
+
+    def __str__(self) -> str:
+        if isinstance(self.body, nn.Module):
+            return type(self.body).__name__
+        embedding = ", periodic embedding" if self.periodic and self.body == "mlp" else ""
+        name = self.body.upper()
+        return f"{name} {'-'.join(map(str, self.widths))}{embedding}"
+
+
+def _output_width(body: nn.Module, row_shape: tuple[int, ...]) -> int:
+    """Width of the features, from a pass of two rows of zeros without gradient."""
+    was_training = body.training
+    body.eval()
+    shown = ", ".join(map(str, row_shape))
+    with torch.no_grad():
+        try:
+            answer = body(torch.zeros(2, *row_shape))
+        except RuntimeError as error:
+            raise ParameterError(
+                f"The network does not accept inputs of shape (n, {shown}): {error}"
+            ) from error
+    body.train(was_training)
+    if not isinstance(answer, Tensor) or answer.ndim != 2 or len(answer) != 2:
+        got = tuple(answer.shape) if isinstance(answer, Tensor) else type(answer).__name__
+        raise ParameterError(
+            f"The network must map (n, {shown}) inputs to (n, k) features; for 2 rows it "
+            f"returned {got}."
+        )
+    return answer.shape[1]
