@@ -1,15 +1,14 @@
-"""Quantiles of normal mixtures: a table for the bracket, Halley steps for the digits."""
+"""Quantiles of normal mixtures: brackets from a table, then Halley steps."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from calibrant.distributions._checks import Array
-from calibrant.distributions._many_ndtr import ndtr_for
+from calibrant.checks import Array, Flags
 from calibrant.distributions._mixture_points import component_points
 from calibrant.distributions._search import search_rows
+from calibrant.distributions.fast_ndtr import ndtr_for
 from calibrant.distributions.normal import LOG_SQRT_2PI, normal_pdf
 
 # 37.5 is as far as a float64 level can reach: ndtr(-37.5) is about 5e-308.
@@ -25,9 +24,7 @@ _MOST_STEPS = 300  # far more halvings than any bracket of float64 allows
 _Parameters = tuple[Array, Array, Array, Array]
 
 
-def mixture_ppf(
-    weights: Array, locs: Array, scales: Array, tail: Array, upper: NDArray[np.bool_]
-) -> Array:
+def mixture_ppf(weights: Array, locs: Array, scales: Array, tail: Array, upper: Flags) -> Array:
     """Invert ``F(y) = sum_k w_k Phi((y - m_k) / s_k)`` for every row and level.
 
     Parameters
@@ -126,7 +123,7 @@ def _halley_step(
     high: Array,
     *,
     halve: bool = False,
-) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+) -> tuple[Array, Array, Array, Flags]:
     """One step: the new x, the narrower bracket, and which cells are done.
 
     Solves ``h(x) = log(tail(x) / p) = 0``: in a tail the logarithm is nearly a parabola where

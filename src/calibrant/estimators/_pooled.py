@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from calibrant.distributions import Distribution, Recalibrated, RowMaps, Snapped
+from calibrant.distributions import Distribution, MonotoneMap, Recalibrated, WithAtoms
 from calibrant.errors import ParameterError
 from calibrant.estimators._atoms import (
     cells_of,
@@ -38,7 +38,7 @@ from calibrant.networks import (
     hide_inputs,
     to_numpy,
 )
-from calibrant.recalibration import fit_maps_by_place, fit_pit_map
+from calibrant.recalibration import fit_conditional_pit_map, fit_pit_map
 from calibrant.training import MemberRows, Rows
 
 _LEAST_ROWS = 5  # of a fold; with fewer a hold-out leaves more to train on
@@ -185,11 +185,11 @@ class PooledRegressor(HeteroscedasticRegressor):
         return weighted_mixture(self._make_head(), outputs[torch.as_tensor(used)], weights)
 
     def _calibrated(self, dist: Distribution) -> Distribution:
-        moved = Snapped(dist, *self.atoms_.T) if len(self.atoms_) else dist
+        moved = WithAtoms(dist, *self.atoms_.T) if len(self.atoms_) else dist
         if self.monotone_ is None or not len(self.maps_):
             return super()._calibrated(moved)
         places, levels = self.maps_[:, 0], self.maps_[:, 1:]
-        maps = RowMaps.between(self.monotone_.x[1:-1], places, levels, dist.mean)
+        maps = MonotoneMap.between(self.monotone_.x[1:-1], places, levels, dist.mean)
         return Recalibrated(moved, maps)
 
     @torch.no_grad()
@@ -277,7 +277,7 @@ class PooledRegressor(HeteroscedasticRegressor):
         """Learn the map of all rows and those around the places of predictions."""
         self.monotone_ = fit_pit_map(right, weight, left=left, shrink=shrink)
         if self.recalibrate != "common" and places is not None:
-            at, levels = fit_maps_by_place(self.monotone_, right, places, weight, left=left)
+            at, levels = fit_conditional_pit_map(self.monotone_, right, places, weight, left=left)
             self.maps_ = np.column_stack([at, levels])
 
     def _ends(

@@ -9,7 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from calibrant.distributions.lines import checked_levels
+from calibrant.checks import check_quantile_levels
 from calibrant.estimators._base import NetworkRegressor
 from calibrant.estimators._objectives import pit_values
 from calibrant.estimators._validation import Sample
@@ -81,7 +81,7 @@ class QuantileNetworkRegressor(NetworkRegressor):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        checked_levels(self.levels)
+        check_quantile_levels(self.levels)
 
 
 def _mean_crps(network: MemberNetworks, rows: Rows) -> Tensor:

@@ -11,8 +11,9 @@ from torch import Tensor
 from torch.distributions import Distribution as TorchDistribution
 from torch.nn.functional import logsigmoid, softplus
 
+from calibrant.checks import check_quantile_levels
 from calibrant.distributions import Quantiles
-from calibrant.distributions.lines import Lines, checked_levels
+from calibrant.distributions.logistic_pieces import LogisticPieces
 from calibrant.networks.heads import to_numpy
 
 _LEAST_SLOPE = 1e-5  # in units of the scaled target; a density of 25,000 at the median
@@ -32,12 +33,12 @@ class LogisticLines(TorchDistribution):
         Quantiles at the first knot.
     slopes : tensor of shape (..., n, K - 1)
         Slopes of the lines in the log-odds of the level, > 0.
-    lines : Lines
+    lines : LogisticPieces
     """
 
     arg_constraints = {}  # noqa: RUF012 (torch's own way to say that nothing is checked)
 
-    def __init__(self, start: Tensor, slopes: Tensor, lines: Lines) -> None:
+    def __init__(self, start: Tensor, slopes: Tensor, lines: LogisticPieces) -> None:
         super().__init__(start.shape, validate_args=False)
         self.slopes = slopes
         self._knots, self._ends, self._constants = (
@@ -80,9 +81,9 @@ class QuantileHead:
     """
 
     def __init__(self, levels: Sequence[float]) -> None:
-        self.levels = checked_levels(levels)
+        self.levels = check_quantile_levels(levels)
         self.n_outputs = len(self.levels)
-        self._lines = Lines.between(self.levels)
+        self._lines = LogisticPieces.between(self.levels)
         self._middle = self.n_outputs // 2
 
     def initial_bias(self, mean: float, spread: float) -> Tensor:

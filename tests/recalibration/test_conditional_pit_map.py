@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant.distributions import Mixture, Normal, Recalibrated, RowMaps
+from calibrant.distributions import Mixture, MonotoneMap, Normal, Recalibrated
 from calibrant.metrics import pit
 from calibrant.metrics.calibration import coverage_errors
-from calibrant.recalibration import fit_maps_by_place, fit_pit_map
+from calibrant.recalibration import fit_conditional_pit_map, fit_pit_map
 
 
 def forecasts(n: int, seed: int, wrong: float) -> tuple[Normal, np.ndarray]:
@@ -22,9 +22,9 @@ def through_maps(n: int, wrong: float) -> tuple[Recalibrated, Recalibrated, np.n
     dist, y = forecasts(n, 0, wrong)
     u = pit(dist, y)
     common = fit_pit_map(u)
-    places, levels = fit_maps_by_place(common, u, dist.mean)
+    places, levels = fit_conditional_pit_map(common, u, dist.mean)
     new, y_new = forecasts(20_000, 1, wrong)
-    maps = RowMaps.between(common.x[1:-1], places, levels, new.mean)
+    maps = MonotoneMap.between(common.x[1:-1], places, levels, new.mean)
     base = Mixture.of([new])
     return Recalibrated(base, common), Recalibrated(base, maps), y_new, new.mean
 
@@ -43,14 +43,14 @@ def test_what_is_calibrated_has_no_maps() -> None:
     found = 0
     for _ in range(60):
         u = rng.random(3000)
-        found += len(fit_maps_by_place(fit_pit_map(u), u, rng.random(len(u)))[0]) > 0
+        found += len(fit_conditional_pit_map(fit_pit_map(u), u, rng.random(len(u)))[0]) > 0
     assert found <= 2
 
 
 @pytest.mark.parametrize("place", [np.arange(2399.0), np.full(5000, 3.0)])
 def test_too_few_rows_or_one_place(place: np.ndarray) -> None:
     u = np.random.default_rng(0).random(len(place))
-    places, levels = fit_maps_by_place(fit_pit_map(u), u, place)
+    places, levels = fit_conditional_pit_map(fit_pit_map(u), u, place)
     assert len(places) == len(levels) == 0
 
 
@@ -63,9 +63,9 @@ def test_atoms_and_weights() -> None:
     left = np.floor(u / step) * step
     common = fit_pit_map(left + step, left=left)
     weight = rng.uniform(0.5, 1.5, n)
-    places, levels = fit_maps_by_place(common, left + step, place, weight, left=left)
+    places, levels = fit_conditional_pit_map(common, left + step, place, weight, left=left)
     assert np.all(np.diff(levels, axis=1) > 0)
-    ends = RowMaps.between(common.x[1:-1], places, levels, place)
+    ends = MonotoneMap.between(common.x[1:-1], places, levels, place)
     low, high = ends(left[:, None])[:, 0], ends((left + step)[:, None])[:, 0]
     v = low + rng.random(n) * (high - low)
     assert np.abs(np.mean(v[place < 0.25] < 0.25) - 0.25) < 0.06
