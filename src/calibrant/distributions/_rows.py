@@ -14,10 +14,11 @@ RowIndex = slice | Index
 class RowWise:
     """Base of objects whose parts, arrays or other such objects, have one entry per row."""
 
-    _row_parts: ClassVar[tuple[str, ...]] = ()  # names of attributes
+    _row_parts: ClassVar[tuple[str, ...]] = ()  # names of attributes with one entry per row
+    _common_parts: ClassVar[tuple[str, ...]] = ()  # those that must be equal to join rows
 
     def _row_names(self) -> tuple[str, ...]:
-        """Names of the parts of this object that have rows."""
+        """Names of the parts of this very object that have one entry per row."""
         return self._row_parts
 
     def _take(self, rows: RowIndex) -> Self:
@@ -35,13 +36,16 @@ class RowWise:
 
     def _joins(self, other: RowWise) -> bool:
         """Whether rows of both can be held in the same arrays."""
-        if type(self) is not type(other) or self._row_names() != other._row_names():
+        names = self._row_names()
+        if type(self) is not type(other) or names != other._row_names():
             return False
-        pairs = ((getattr(self, name), getattr(other, name)) for name in self._row_names())
-        return all(
-            mine._joins(theirs) if isinstance(mine, RowWise) else mine.shape[1:] == theirs.shape[1:]
-            for mine, theirs in pairs
-        )
+        for name in names:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            nested = isinstance(mine, RowWise)
+            if not (mine._joins(theirs) if nested else mine.shape[1:] == theirs.shape[1:]):
+                return False
+        common = (name for name in self._common_parts if name not in names)
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in common)
 
     def _join(self, others: list[Self]) -> Self:
         """Return these rows followed by those of others that `_joins` accepts."""

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from calibrant.checks import Array, Flags
 from calibrant.distributions._base import Distribution
 from calibrant.distributions._parameters import finite, loc_and_scale, matrix_parameter
-from calibrant.distributions._rows import RowWise
 from calibrant.distributions._search import search_rows
 from calibrant.distributions.monotone_map import MonotoneMap
 
@@ -35,6 +34,7 @@ class Empirical(Distribution):
     """
 
     _row_parts: ClassVar[tuple[str, ...]] = ("samples",)
+    _common_parts: ClassVar[tuple[str, ...]] = ("_levels",)
 
     def __init__(self, samples: ArrayLike) -> None:
         self.samples = matrix_parameter(samples, "samples")
@@ -106,13 +106,6 @@ class Empirical(Distribution):
     def _cells_per_row(self) -> int:
         n_samples: int = self.samples.shape[1]
         return n_samples
-
-    def _joins(self, other: RowWise) -> bool:
-        return (
-            isinstance(other, Empirical)
-            and super()._joins(other)
-            and np.array_equal(self._levels, other._levels)
-        )
 
     def _reweighted(self, monotone: MonotoneMap) -> Empirical:
         """Return the same samples with the masses that a map of the cdf gives them."""

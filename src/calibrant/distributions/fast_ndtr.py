@@ -31,5 +31,5 @@ def fast_ndtr(z: Array, out: Array | None = None) -> Array:
 
 
 def ndtr_for(n_components: int) -> Any:
-    """Function of z and out that is fastest for a mixture with so many components."""
+    """Function of z and out that is fastest for a mixture of that many components."""
     return ndtr if n_components <= FEW_COMPONENTS else fast_ndtr

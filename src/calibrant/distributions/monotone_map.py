@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,6 +48,9 @@ class MonotoneMap(RowWise):
     array([[0.4, 0.8],
            [0.2, 0.4]])
     """
+
+    _row_parts: ClassVar[tuple[str, ...]] = ("x", "y", "slopes")  # where they have rows at all
+    _common_parts: ClassVar[tuple[str, ...]] = ("x", "y", "interval")
 
     def __init__(
         self,
@@ -126,7 +129,7 @@ class MonotoneMap(RowWise):
 
     def mirrored(self) -> Self:
         """Return ``p -> low + high - g(low + high - p)``: the map of upper tail probabilities."""
-        # Knots too close to 0 to be told apart at 1 may coincide there, so nothing is checked.
+        # Knots that differ near 0 may round to the same number near 1, so nothing is checked.
         both = sum(self.interval)
         return self._with(
             x=both - self.x[..., ::-1], y=both - self.y[..., ::-1], slopes=self.slopes[..., ::-1]
@@ -144,14 +147,7 @@ class MonotoneMap(RowWise):
         return np.clip(search(knots, at, side) - 1, 0, knots.shape[-1] - 2)
 
     def _row_names(self) -> tuple[str, ...]:
-        return tuple(name for name in ("x", "y", "slopes") if getattr(self, name).ndim == 2)
-
-    def _joins(self, other: RowWise) -> bool:
-        if not isinstance(other, MonotoneMap) or not super()._joins(other):
-            return False
-        common = {"x", "y"} - set(self._row_names())
-        same = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in common)
-        return same and self.interval == other.interval
+        return tuple(name for name in self._row_parts if getattr(self, name).ndim == 2)
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -12,7 +12,6 @@ from scipy.special import expit, logit
 from calibrant.checks import Array, Flags, Index, check_quantile_levels, show
 from calibrant.distributions._base import Distribution
 from calibrant.distributions._parameters import finite, loc_and_scale, matrix_parameter
-from calibrant.distributions._rows import RowWise
 from calibrant.distributions._search import search_rows
 from calibrant.distributions.logistic_pieces import LogisticPieces, log_cosh
 from calibrant.errors import ParameterError
@@ -51,6 +50,7 @@ class Quantiles(Distribution):
 
     # Distances from a centre keep the digits that values far from 0 would lose.
     _row_parts: ClassVar[tuple[str, ...]] = ("centre", "offsets")
+    _common_parts: ClassVar[tuple[str, ...]] = ("levels",)
 
     def __init__(self, levels: ArrayLike, values: ArrayLike) -> None:
         self.levels = check_quantile_levels(levels)
@@ -144,13 +144,6 @@ class Quantiles(Distribution):
 
     def _cells_per_row(self) -> int:
         return len(_LOGISTIC_PANELS) + len(self.levels)
-
-    def _joins(self, other: RowWise) -> bool:
-        return (
-            isinstance(other, Quantiles)
-            and np.array_equal(self.levels, other.levels)
-            and super()._joins(other)
-        )
 
     def affine(self, loc: ArrayLike, scale: ArrayLike) -> Self:
         """Return the distribution of ``loc + scale * Y``: the quantiles move."""

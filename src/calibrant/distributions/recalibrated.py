@@ -22,7 +22,7 @@ from calibrant.distributions.monotone_map import MonotoneMap
 from calibrant.distributions.normal import Normal
 from calibrant.errors import ParameterError
 
-_MOST_KNOTS = 256  # that become panel edges where every row has edges of its own
+_MOST_KNOTS = 256  # used as panel edges where every row has its own edges
 _STEEP = 100.0
 _TAIL_LEVELS = 10.0 ** -np.array([1.0, 2.0, 4.0, 8.0, 16.0])  # times those of the outermost knots
 
