@@ -1,4 +1,4 @@
-"""What both recalibrators share: any model in, out-of-fold rows only, errors that teach."""
+"""What both recalibrators share: any model, out-of-fold rows only, helpful errors."""
 
 from __future__ import annotations
 
