@@ -32,12 +32,12 @@ from calibrant.distributions import (
     MonotoneMap,
     Normal,
     Recalibrated,
-    Warped,
+    ScoreRecalibrated,
     concatenate,
 )
 from calibrant.metrics import pit
 from calibrant.recalibration import fit_pit_map
-from calibrant.recalibration._tracking import LEVELS, QuantileTrackers, moved_apart
+from calibrant.recalibration.quantile_tracking import LEVELS, QuantileTrackers, moved_apart
 
 Array = NDArray[np.float64]
 
@@ -151,7 +151,7 @@ def conformal(stream: Stream, memory: float) -> Distribution:
     for z in (stream.y_later - stream.later.loc) / stream.later.scale:
         knots.append(moved_apart(tracker.quantiles[0]))
         tracker.learn(z)
-    return Warped(stream.later, knots, LEVELS)
+    return ScoreRecalibrated(stream.later, knots, LEVELS)
 
 
 def adaptive(stream: Stream) -> Distribution:

@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import expit, ndtri
 
 from calibrant.distributions import (
-    Affine,
     Clipped,
+    Concatenated,
     Distribution,
     Empirical,
     Mixture,
@@ -20,9 +20,8 @@ from calibrant.distributions import (
     Normal,
     Quantiles,
     Recalibrated,
-    Snapped,
-    Stacked,
-    Warped,
+    ScoreRecalibrated,
+    WithAtoms,
 )
 
 Draw = Callable[[st.SearchStrategy], object]
@@ -37,15 +36,15 @@ LEVELS = st.one_of(
 
 
 @st.composite
-def maps(draw: Draw) -> MonotoneMap:
-    """Maps of up to six knots, some of them close together or close to an end."""
+def maps(draw: Draw, n: int | None = None) -> MonotoneMap:
+    """Maps, one or n, of up to six knots, some of them close together or close to an end."""
     count = draw(st.integers(0, 6))
 
-    def knots() -> np.ndarray:
-        gaps = 10.0 ** draw(arrays(np.float64, count + 1, elements=st.floats(-6, 0)))
-        return np.cumsum(gaps)[:-1] / gaps.sum()
+    def knots(*rows: int) -> np.ndarray:
+        gaps = 10.0 ** draw(arrays(np.float64, (*rows, count + 1), elements=st.floats(-6, 0)))
+        return np.cumsum(gaps, axis=-1)[..., :-1] / gaps.sum(axis=-1, keepdims=True)
 
-    return MonotoneMap(knots(), knots())
+    return MonotoneMap(knots(), knots() if n is None else knots(n))
 
 
 @st.composite
@@ -89,14 +88,13 @@ def empiricals(draw: Draw, n: int) -> Empirical:
 
 @st.composite
 def changed(draw: Draw, base: st.SearchStrategy, kind: str, least: float = 1e-12) -> Distribution:
-    """A base seen through a map, an affine change or bounds at levels from `least` up."""
+    """A base seen through one map, a map per row or bounds at levels from `least` up."""
     dist = draw(base)
     n = len(dist)
     if kind == "recalibrated":
         return Recalibrated(dist, draw(maps()))
-    if kind == "affine":
-        scale = 10.0 ** draw(arrays(np.float64, n, elements=st.floats(-3, 3)))
-        return Affine(dist, draw(arrays(np.float64, n, elements=st.floats(-1e3, 1e3))), scale)
+    if kind == "recalibrated per row":
+        return Recalibrated(dist, draw(maps(n)))
     low, high = np.sort(draw(st.tuples(*2 * [st.floats(least, 0.99)])))
     bounds = dist.ppf([low, high])
     sides = draw(st.sampled_from(["low", "high", "both"]))
@@ -111,8 +109,8 @@ def recalibrated(base: st.SearchStrategy) -> st.SearchStrategy:
     return changed(base, "recalibrated")
 
 
-def affine(base: st.SearchStrategy) -> st.SearchStrategy:
-    return changed(base, "affine")
+def recalibrated_per_row(base: st.SearchStrategy) -> st.SearchStrategy:
+    return changed(base, "recalibrated per row")
 
 
 def clipped(base: st.SearchStrategy, least: float) -> st.SearchStrategy:
@@ -120,17 +118,17 @@ def clipped(base: st.SearchStrategy, least: float) -> st.SearchStrategy:
 
 
 @st.composite
-def warped(draw: Draw, base: st.SearchStrategy, least: float) -> Warped:
+def score_recalibrated(draw: Draw, base: st.SearchStrategy, least: float) -> ScoreRecalibrated:
     """A base with maps of one to five knots, some close together, some beyond level `least`."""
     dist, count = draw(base), draw(st.integers(1, 5))
     gaps = 10.0 ** draw(arrays(np.float64, (len(dist), count + 1), elements=st.floats(-3, 0)))
     reach = draw(st.sampled_from([1.0, -ndtri(least)]))
     knots = reach * (2.0 * np.cumsum(gaps, axis=1)[:, :-1] / gaps.sum(axis=1, keepdims=True) - 1.0)
-    return Warped(dist, knots, np.arange(1, count + 1) / (count + 1))
+    return ScoreRecalibrated(dist, knots, np.arange(1, count + 1) / (count + 1))
 
 
 @st.composite
-def snapped(draw: Draw, base: st.SearchStrategy) -> Snapped:
+def with_atoms(draw: Draw, base: st.SearchStrategy) -> WithAtoms:
     """A base with one to four cells within some spreads of its mean, some next to each other."""
     dist, count = draw(base), draw(st.integers(1, 4))
     gaps = draw(arrays(np.float64, (2, count), elements=st.floats(0.05, 1)))
@@ -140,7 +138,7 @@ def snapped(draw: Draw, base: st.SearchStrategy) -> Snapped:
     edges = dist.mean[:, None] + dist.stddev[:, None] * edges
     low, high = edges[:, ::2], edges[:, 1::2]
     points = np.clip(low + draw(st.floats(0.01, 1)) * (high - low), np.nextafter(low, high), high)
-    return Snapped(dist, points, low, high)
+    return WithAtoms(dist, points, low, high)
 
 
 @dataclass(frozen=True)
@@ -169,29 +167,33 @@ def families(mixtures: Callable[[int], st.SearchStrategy], least: float) -> dict
         "recalibrated clipped": Family(
             lambda n: recalibrated(clipped(normals(n), least)), continuous=False
         ),
-        "affine mixture": Family(lambda n: affine(mixtures(n))),
-        "affine empirical": Family(lambda n: affine(empiricals(n)), continuous=False),
-        "affine clipped": Family(lambda n: affine(clipped(mixtures(n), least)), continuous=False),
+        "normal recalibrated per row": Family(lambda n: recalibrated_per_row(normals(n))),
+        "mixture recalibrated per row": Family(lambda n: recalibrated_per_row(mixtures(n))),
+        "clipped recalibrated per row": Family(
+            lambda n: recalibrated_per_row(clipped(mixtures(n), least)), continuous=False
+        ),
         "clipped normal": Family(lambda n: clipped(normals(n), least), continuous=False),
         "clipped mixture": Family(lambda n: clipped(mixtures(n), least), continuous=False),
         "clipped quantiles": Family(lambda n: clipped(quantiles(n), least), continuous=False),
         "clipped recalibrated": Family(
             lambda n: clipped(recalibrated(mixtures(n)), least), continuous=False
         ),
-        "snapped normal": Family(lambda n: snapped(normals(n)), continuous=False),
-        "snapped mixture": Family(lambda n: snapped(mixtures(n)), continuous=False),
-        "recalibrated snapped": Family(
-            lambda n: recalibrated(snapped(normals(n))), continuous=False
+        "atoms on normal": Family(lambda n: with_atoms(normals(n)), continuous=False),
+        "atoms on mixture": Family(lambda n: with_atoms(mixtures(n)), continuous=False),
+        "recalibrated with atoms": Family(
+            lambda n: recalibrated(with_atoms(normals(n))), continuous=False
         ),
-        "warped normal": Family(lambda n: warped(normals(n), least)),
-        "warped mixture": Family(lambda n: warped(mixtures(n), least)),
-        "warped empirical": Family(lambda n: warped(empiricals(n), least), continuous=False),
-        "warped clipped": Family(
-            lambda n: warped(clipped(normals(n), least), least), continuous=False
+        "score-recalibrated normal": Family(lambda n: score_recalibrated(normals(n), least)),
+        "score-recalibrated mixture": Family(lambda n: score_recalibrated(mixtures(n), least)),
+        "score-recalibrated empirical": Family(
+            lambda n: score_recalibrated(empiricals(n), least), continuous=False
         ),
-        "stacked": Family(
+        "score-recalibrated clipped": Family(
+            lambda n: score_recalibrated(clipped(normals(n), least), least), continuous=False
+        ),
+        "concatenated": Family(
             lambda n: st.builds(
-                lambda *parts: Stacked(parts),
+                lambda *parts: Concatenated(parts),
                 recalibrated(normals(1)),
                 empiricals(max(n - 2, 0)),
                 clipped(mixtures(1), least),
@@ -217,7 +219,8 @@ def example(name: str, n: int = 5, seed: int = 0) -> Distribution:
     g = MonotoneMap([0.1, 0.35, 0.4, 0.8], [0.03, 0.3, 0.55, 0.9])
     knots = np.array([-1.5, -0.4, 0.1, 1.0]) + rng.uniform(0.0, 0.4, (n, 1))
     levels = [0.03, 0.3, 0.55, 0.9]
-    affine_change = (rng.normal(size=n), rng.uniform(0.5, 2.0, n))
+    shares = rng.uniform(0.5, 1.0, (n, 1))
+    each = MonotoneMap(g.x[1:-1], shares * g.y[1:-1] + (1.0 - shares) * g.x[1:-1])
     made: dict[str, Distribution] = {
         "normal": normal,
         "mixture": mixture,
@@ -228,21 +231,21 @@ def example(name: str, n: int = 5, seed: int = 0) -> Distribution:
         "recalibrated empirical": Recalibrated(empirical, g),
         "recalibrated quantiles": Recalibrated(quantiles, g),
         "recalibrated clipped": Recalibrated(Clipped(normal, -1.0, 1.5), g),
-        "affine mixture": Affine(mixture, *affine_change),
-        "affine empirical": Affine(empirical, *affine_change),
-        "affine clipped": Affine(Clipped(mixture, -1.0, 1.5), *affine_change),
+        "normal recalibrated per row": Recalibrated(normal, each),
+        "mixture recalibrated per row": Recalibrated(mixture, each),
+        "clipped recalibrated per row": Recalibrated(Clipped(mixture, -1.0, 1.5), each),
         "clipped normal": Clipped(normal, low=0.0),
         "clipped mixture": Clipped(mixture, -1.0, 1.5),
         "clipped quantiles": Clipped(quantiles, -1.0, 1.5),
         "clipped recalibrated": Clipped(Recalibrated(mixture, g), high=1.0),
-        "snapped normal": Snapped(normal, [-1.0, 0.0, 0.7], [-1.5, -0.5, 0.5], [-0.5, 0.2, 0.9]),
-        "snapped mixture": Snapped(mixture, [0.0, 1.0], [-0.5, 0.5], [0.5, 1.5]),
-        "recalibrated snapped": Recalibrated(Snapped(mixture, [0.0], [-0.5], [0.5]), g),
-        "warped normal": Warped(normal, knots, levels),
-        "warped mixture": Warped(mixture, knots, levels),
-        "warped empirical": Warped(empirical, knots, levels),
-        "warped clipped": Warped(Clipped(normal, -1.0, 1.5), knots, levels),
-        "stacked": Stacked(
+        "atoms on normal": WithAtoms(normal, [-1.0, 0.0, 0.7], [-1.5, -0.5, 0.5], [-0.5, 0.2, 0.9]),
+        "atoms on mixture": WithAtoms(mixture, [0.0, 1.0], [-0.5, 0.5], [0.5, 1.5]),
+        "recalibrated with atoms": Recalibrated(WithAtoms(mixture, [0.0], [-0.5], [0.5]), g),
+        "score-recalibrated normal": ScoreRecalibrated(normal, knots, levels),
+        "score-recalibrated mixture": ScoreRecalibrated(mixture, knots, levels),
+        "score-recalibrated empirical": ScoreRecalibrated(empirical, knots, levels),
+        "score-recalibrated clipped": ScoreRecalibrated(Clipped(normal, -1.0, 1.5), knots, levels),
+        "concatenated": Concatenated(
             [Recalibrated(normal, g)[:1], empirical[1:-1], Clipped(mixture, -1)[-1]]
         ),
     }

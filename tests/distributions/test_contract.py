@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import kstest
 from tests.distributions.strategies import FAMILIES, LEVELS, TAME_FAMILIES, example
 
-from calibrant.distributions import Distribution, Snapped, Stacked, Warped, concatenate
+from calibrant.distributions import Concatenated, Distribution, WithAtoms, concatenate
 from calibrant.errors import CalibrantError, DataError, ParameterError
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -44,8 +44,6 @@ def steepness(dist: Distribution) -> float:
     """Largest slope of the maps that a distribution is made with, 0 without any."""
     inner = [dist.base] if hasattr(dist, "base") else getattr(dist, "parts", [])
     slope = dist.monotone.slopes.max() if hasattr(dist, "monotone") else 0.0
-    if isinstance(dist, Warped):
-        slope = np.max(np.diff(dist._scores) / np.diff(dist._places()))
     return max([slope, *(steepness(part) for part in inner)])
 
 
@@ -300,7 +298,7 @@ def test_crps_and_moments_to_many_digits(name: str) -> None:
     ends = dist.ppf([1e-15, 1 - 1e-15])
     edges = np.concatenate([knots, atoms, y, np.linspace(*ends.T, 300, axis=1)], axis=1)
     for each in (dist, getattr(dist, "base", dist)):
-        if isinstance(each, Snapped):  # the cdf bends at both ends of a cell, too
+        if isinstance(each, WithAtoms):  # the cdf bends at both ends of a cell, too
             edges = np.concatenate([edges, each.low, each.high], axis=1)
     edges = np.sort(np.concatenate([edges, y.min(axis=1, keepdims=True) - 1], axis=1), axis=1)
     nodes, weights = np.polynomial.legendre.leggauss(8)
@@ -502,15 +500,15 @@ def test_concatenation_of_its_own_rows(name: str) -> None:
 
 
 @every_family
-@pytest.mark.parametrize("other", ["normal", "mixture", "recalibrated empirical", "stacked"])
+@pytest.mark.parametrize("other", ["normal", "mixture", "recalibrated empirical", "concatenated"])
 def test_concatenation_with_others(name: str, other: str) -> None:
     first, second = example(name), example(other, seed=1)
     joined = concatenate([first, second])
     assert_same(joined[:5], first)
     assert_same(joined[5:], second)
     assert_same(joined[[7, 1]], concatenate([second[2], first[1]]))
-    if name not in (other, "stacked"):
-        assert isinstance(joined, Stacked)
+    if name not in (other, "concatenated"):
+        assert isinstance(joined, Concatenated)
         assert len(joined.affine(0.0, 2.0)) == 10
 
 

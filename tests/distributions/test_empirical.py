@@ -82,7 +82,7 @@ def test_samples_of_different_numbers_are_kept_side_by_side() -> None:
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
-        ([1.0, 2.0], r"samples must have one line a row .*, got shape \(2,\)"),
+        ([1.0, 2.0], r"samples must be of shape .*, got shape \(2,\)"),
         (np.empty((3, 0)), r"at least one column, got shape \(3, 0\)"),
         ([[1.0, np.nan]], r"samples must be finite, got \[nan\]"),
         ([["x"]], "samples must be numbers"),

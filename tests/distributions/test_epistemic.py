@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from calibrant.distributions import (
-    Affine,
     Clipped,
+    Concatenated,
     Distribution,
     Empirical,
     Mixture,
     MonotoneMap,
     Normal,
     Recalibrated,
-    Stacked,
     concatenate,
 )
 from calibrant.errors import ParameterError
@@ -37,8 +36,8 @@ def test_parts_add_up_and_follow_the_rows() -> None:
     [
         Recalibrated(KNOWN, MonotoneMap([0.4], [0.6])),
         Clipped(KNOWN, -1.0, 4.0),
-        Affine(KNOWN, 1.0, 2.0),
-        Stacked([KNOWN[:1], Mixture.of([KNOWN, KNOWN])[1:].with_epistemic([1.0, 9.0])]),
+        Clipped(KNOWN, -1.0, 4.0).affine(1.0, 2.0),
+        Concatenated([KNOWN[:1], Mixture.of([KNOWN, KNOWN])[1:].with_epistemic([1.0, 9.0])]),
     ],
     ids=lambda d: type(d).__name__,
 )
@@ -56,7 +55,7 @@ def test_known_and_unknown_rows_stand_side_by_side() -> None:
 
 
 def test_stacked_hands_the_parts_down() -> None:
-    stacked = Stacked([NORMAL[:2], Empirical([[1.0, 3.0]])]).with_epistemic([0.5, 1.0, 0.25])
+    stacked = Concatenated([NORMAL[:2], Empirical([[1.0, 3.0]])]).with_epistemic([0.5, 1.0, 0.25])
     np.testing.assert_allclose(stacked.epistemic, [0.5, 1.0, 0.25])
     np.testing.assert_allclose(stacked.affine(0.0, 2.0)[2:].epistemic, [1.0])
 

@@ -58,7 +58,7 @@ def test_one_row_from_numbers_and_other_dtypes() -> None:
         ([0.0, 0.0], [0.0, 1.0], r"scale must be positive, got \[0\.\]"),
         ([0.0], [-1.0], "scale must be positive"),
         ([0.0, 1.0], [1.0], r"same shape, got .*'loc': \(2,\), 'scale': \(1,\)"),
-        ([[0.0]], [1.0], r"loc must be one number a row, got shape \(1, 1\)"),
+        ([[0.0]], [1.0], r"loc must be one number per row, got shape \(1, 1\)"),
         (["a"], [1.0], r"loc must be numbers, got \['a'\]"),
         ([None], [1.0], "loc must be"),
     ],

@@ -8,7 +8,7 @@ import scoringrules as sr
 from scipy.integrate import quad
 from scipy.stats import logistic
 
-from calibrant.distributions import Quantiles, Stacked, concatenate
+from calibrant.distributions import Concatenated, Quantiles, concatenate
 from calibrant.errors import ParameterError
 
 LEVELS = np.array([0.02, 0.2, 0.5, 0.6, 0.95])
@@ -78,7 +78,7 @@ def test_the_callers_arrays_stay_apart() -> None:
 def test_other_levels_are_kept_side_by_side() -> None:
     other = Quantiles([0.1, 0.9], [[0.0, 1.0]])
     joined = concatenate([UNEVEN, other])
-    assert isinstance(joined, Stacked)
+    assert isinstance(joined, Concatenated)
     np.testing.assert_allclose(joined.ppf(0.9)[2], 1.0)
 
 

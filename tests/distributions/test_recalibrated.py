@@ -20,6 +20,10 @@ from calibrant.distributions import (
 )
 from calibrant.errors import ParameterError
 
+X = np.array([0.01, 0.2, 0.5, 0.9])
+Y = np.array([[0.02, 0.3, 0.5, 0.8], [0.001, 0.1, 0.7, 0.95], X])  # one map per row
+ROW_LEVELS = np.concatenate([[0.0, 1e-6], np.linspace(0.02, 0.98, 33), X, [1 - 1e-6, 1.0]])
+
 
 def zigzag(knots: int, seed: int = 0) -> MonotoneMap:
     """A map as noisy as a small calibration set makes it."""
@@ -215,19 +219,71 @@ def test_other_maps_are_kept_side_by_side() -> None:
 
 
 def test_bad_parameters() -> None:
-    with pytest.raises(ParameterError, match="monotone must be a MonotoneMap or RowMaps, got 'up'"):
+    with pytest.raises(ParameterError, match="monotone must be a MonotoneMap, got 'up'"):
         Recalibrated(Normal([0.0], [1.0]), "up")
     with pytest.raises(ParameterError, match="base must be a distribution, got ndarray"):
         Recalibrated(np.zeros(3), MonotoneMap())
 
 
-def test_moments_and_crps_together_are_those_asked_for_one_by_one() -> None:
+def testmoments_and_crps_together_are_those_asked_for_one_by_one() -> None:
     rng = np.random.default_rng(3)
     base = Mixture(rng.uniform(0.1, 1, (50, 12)), rng.normal(size=(50, 12)), np.ones((50, 12)))
     y, curved = rng.normal(size=50), MonotoneMap([0.2, 0.7], [0.1, 0.9])
     for dist in (base, Recalibrated(base, curved), Recalibrated(Normal(y, np.ones(50)), curved)):
-        mean, variance, crps = dist._moments_and_crps(y)
+        mean, variance, crps = dist.moments_and_crps(y)
         fresh = dist[:]
         np.testing.assert_allclose(mean, fresh.mean, rtol=1e-12)
         np.testing.assert_allclose(variance, fresh.variance, rtol=1e-12)
         np.testing.assert_allclose(crps, fresh.crps(y), rtol=1e-12)
+
+
+# ---- one map per row ----------------------------------------------------------------------------
+
+
+def bases() -> dict[str, Normal | Mixture]:
+    return {
+        "normal": Normal([0.0, 1.0, -2.0], [1.0, 0.5, 3.0]),
+        "mixture": Mixture(
+            [[0.5, 0.5], [0.1, 0.9], [1.0, 0.0]],
+            [[0.0, 3.0], [1.0, 1.5], [0.0, 0.0]],
+            [[1.0, 0.2], [2.0, 0.1], [1.0, 1.0]],
+        ),
+    }
+
+
+@pytest.mark.parametrize("kind", ["normal", "mixture"])
+def test_rows_of_a_recalibrated_distribution(kind: str) -> None:
+    base = bases()[kind]
+    dist, y = Recalibrated(base, MonotoneMap(X, Y)), np.array([0.3, 1.2, -7.0])
+    for i in range(3):
+        alone = Recalibrated(base[i], MonotoneMap(X, Y[i]))
+        for name in ("cdf", "cdf_left", "log_prob", "crps", "prob_above"):
+            found, expected = getattr(dist, name)(y)[i], getattr(alone, name)(y[i : i + 1])[0]
+            assert found == pytest.approx(expected, rel=1e-7, abs=1e-9), name
+        assert dist.mean[i] == pytest.approx(alone.mean[0], rel=1e-7, abs=1e-9)
+        assert dist.stddev[i] == pytest.approx(alone.stddev[0], rel=1e-7)
+        np.testing.assert_allclose(
+            dist.ppf(ROW_LEVELS)[i], alone.ppf(ROW_LEVELS)[0], rtol=1e-9, atol=1e-9
+        )
+        np.testing.assert_array_equal(dist[i].ppf(ROW_LEVELS)[0], dist.ppf(ROW_LEVELS)[i])
+
+
+def test_rows_join_where_knots_are_the_same() -> None:
+    dist = Recalibrated(bases()["normal"], MonotoneMap(X, Y))
+    joined = concatenate([dist[1:], dist[:1]])
+    assert isinstance(joined, Recalibrated)
+    np.testing.assert_array_equal(joined.ppf(ROW_LEVELS), dist[[1, 2, 0]].ppf(ROW_LEVELS))
+    other = Recalibrated(bases()["normal"], MonotoneMap(X[:2], Y[:, :2]))
+    both = concatenate([dist, other])
+    np.testing.assert_array_equal(both.cdf(np.ones(6))[3:], other.cdf(np.ones(3)))
+
+
+def test_bases_that_do_not_fit() -> None:
+    with pytest.raises(ParameterError, match="each of 2 rows"):
+        Recalibrated(Normal([0.0, 1.0], [1.0, 1.0]), MonotoneMap(X, Y))
+    with pytest.raises(ParameterError, match="Empirical"):
+        Recalibrated(Empirical(np.zeros((3, 5))), MonotoneMap(X, Y))
+    with pytest.raises(ParameterError, match="knots x common to all rows"):
+        Recalibrated(bases()["normal"], MonotoneMap(Y, X))
+    with pytest.raises(ParameterError, match=r"monotone must map \[0, 1\]"):
+        Recalibrated(bases()["normal"], MonotoneMap(X, X, interval=(-1.0, 1.0)))

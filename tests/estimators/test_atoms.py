@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calibrant import Ensemble, Matching, MMDRegressor, evaluate
-from calibrant.distributions import Recalibrated, Snapped
+from calibrant.distributions import Recalibrated, WithAtoms
 from calibrant.estimators import fit_batched
 from calibrant.estimators.atoms import cells_of, find_atoms, find_spikes, spike_outputs
 
@@ -79,7 +79,7 @@ def test_the_choice_is_saved(tmp_path) -> None:
     again = MMDRegressor.load(tmp_path / "model")
     dist = again.predict_dist(X[:3])
     assert isinstance(dist, Recalibrated)
-    assert isinstance(dist.base, Snapped)
+    assert isinstance(dist.base, WithAtoms)
     np.testing.assert_array_equal(
         again.predict_quantiles(X, alpha=[0.2, 0.7]), model.predict_quantiles(X, alpha=[0.2, 0.7])
     )

@@ -9,11 +9,18 @@ import numpy as np
 import pytest
 
 import calibrant
-from calibrant.distributions import Clipped, Distribution, Empirical, Mixture, Normal, Warped
+from calibrant.distributions import (
+    Clipped,
+    Distribution,
+    Empirical,
+    Mixture,
+    Normal,
+    ScoreRecalibrated,
+)
 from calibrant.errors import CalibrantError, DataError, ModelFileError, ParameterError
 from calibrant.metrics import coverage, crps, ecpe, noise_floor, pit
 from calibrant.recalibration import AdaptiveRecalibrator
-from calibrant.recalibration._tracking import LEVELS, QuantileTrackers
+from calibrant.recalibration.quantile_tracking import LEVELS, QuantileTrackers
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -239,5 +246,5 @@ def test_bad_rows() -> None:
 
 def test_public_name() -> None:
     assert calibrant.AdaptiveRecalibrator is AdaptiveRecalibrator
-    assert isinstance(AdaptiveRecalibrator().transform(standard(2)), Warped)
+    assert isinstance(AdaptiveRecalibrator().transform(standard(2)), ScoreRecalibrated)
     assert pit(AdaptiveRecalibrator().transform(standard(1)), [0.0])[0] == pytest.approx(0.5)

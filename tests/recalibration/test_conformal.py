@@ -38,15 +38,15 @@ def draw(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 # ---- against other libraries ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("normalise", [True, False])
+@pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("n", [2, 19, 500])
-def test_distribution_is_that_of_crepes(n: int, normalise: bool) -> None:
+def test_distribution_is_that_of_crepes(n: int, normalize: bool) -> None:
     X, y = draw(n, 0)
     X_test, _ = draw(40, 1)
-    sigma = predict_dist(X).stddev if normalise else None
-    sigma_test = predict_dist(X_test).stddev if normalise else None
+    sigma = predict_dist(X).stddev if normalize else None
+    sigma_test = predict_dist(X_test).stddev if normalize else None
     theirs = crepes.ConformalPredictiveSystem().fit(y - X[:, 0], sigmas=sigma)
-    fitted = ConformalRecalibrator(normalise=normalise).fit(MODEL, X, y)
+    fitted = ConformalRecalibrator(normalize=normalize).fit(MODEL, X, y)
     jumps = theirs.predict_cpds(X_test[:, 0], sigmas=sigma_test)  # (40, n): where theirs steps
     level = np.arange(1, n + 1) / (n + 1)
     np.testing.assert_allclose(fitted.predict_quantiles(X_test, level), jumps, atol=1e-7)
@@ -55,14 +55,14 @@ def test_distribution_is_that_of_crepes(n: int, normalise: bool) -> None:
     )
 
 
-@pytest.mark.parametrize("normalise", [True, False])
-def test_guaranteed_interval_is_that_of_crepes(normalise: bool) -> None:
+@pytest.mark.parametrize("normalize", [True, False])
+def test_guaranteed_interval_is_that_of_crepes(normalize: bool) -> None:
     X, y = draw(213, 2)
     X_test, _ = draw(40, 3)
-    sigma = predict_dist(X).stddev if normalise else None
-    sigma_test = predict_dist(X_test).stddev if normalise else None
+    sigma = predict_dist(X).stddev if normalize else None
+    sigma_test = predict_dist(X_test).stddev if normalize else None
     theirs = crepes.ConformalRegressor().fit(y - X[:, 0], sigmas=sigma)
-    fitted = ConformalRecalibrator(normalise=normalise, guarantee=True).fit(MODEL, X, y)
+    fitted = ConformalRecalibrator(normalize=normalize, guarantee=True).fit(MODEL, X, y)
     for level in (0.5, 0.83, 0.95):
         expected = theirs.predict_int(X_test[:, 0], sigmas=sigma_test, confidence=level)
         np.testing.assert_allclose(fitted.predict_interval(X_test, level), expected)
@@ -107,7 +107,7 @@ def test_recovers_a_heteroscedastic_truth_within_halves_of_the_noise() -> None:
     truth = X_test[:, 0] + (0.2 + X_test[:, 1]) * (2.0 - 1.0)
     assert np.abs(fitted.predict(X_test) - truth).mean() < 0.1
     # Without the predicted spread coverage holds on average only.
-    plain = ConformalRecalibrator(normalise=False).fit(MODEL, X, y).predict_dist(X_test)
+    plain = ConformalRecalibrator(normalize=False).fit(MODEL, X, y).predict_dist(X_test)
     assert coverage(plain, y_test, level=0.9) == pytest.approx(0.9, abs=0.03)
     quiet = X_test[:, 1] < 0.5
     assert coverage(plain[quiet], y_test[quiet], level=0.9) > 0.94
@@ -285,9 +285,9 @@ def test_no_promise_where_none_can_be_kept() -> None:
 def test_a_spread_of_zero() -> None:
     X, y = draw(10, 18)
     constant = SimpleNamespace(predict_dist=lambda X: Empirical(np.zeros((len(X), 3))))
-    with pytest.raises(DataError, match=r"standard deviation of 0.* Use normalise=False"):
+    with pytest.raises(DataError, match=r"standard deviation of 0.* Use normalize=False"):
         ConformalRecalibrator().fit(constant, X, y)
-    ConformalRecalibrator(normalise=False).fit(constant, X, y)
+    ConformalRecalibrator(normalize=False).fit(constant, X, y)
 
 
 def test_residuals_that_are_all_equal() -> None:

@@ -47,7 +47,7 @@ def test_recalibrates_the_distributions_of_a_model() -> None:
     fitted = IsotonicRecalibrator().fit(narrow, X, y)
     dist = fitted.predict_dist(X)
     assert isinstance(dist, Recalibrated)
-    assert fitted.spread_ is None
+    assert fitted.residual_scale_ is None
     assert fitted.n_calibration_ == 1000
     fresh = 3.0 + 2.0 * rng.standard_normal(1000)
     assert ecpe(narrow.predict_dist(X), fresh) > 0.2
@@ -66,7 +66,7 @@ def test_points_get_the_residuals_as_their_distribution() -> None:
     expected = np.quantile(y - X[:, 0], level)
     ours = fitted.predict_quantiles(np.zeros((1, 1)), level)[0]
     np.testing.assert_allclose(ours, expected, rtol=0.02)
-    assert fitted.spread_.centre == pytest.approx(np.mean(y - X[:, 0]))
+    assert fitted.residual_scale_.centre == pytest.approx(np.mean(y - X[:, 0]))
 
 
 @given(st.lists(st.sampled_from(AWKWARD), min_size=2, max_size=60))

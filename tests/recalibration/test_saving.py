@@ -27,7 +27,7 @@ from calibrant.persistence import read_model, write_model
 QUICK: dict[str, Any] = {"hidden": (8,), "epochs": 3, "random_state": 0, "device": "cpu"}
 MAKE = {
     "isotonic": IsotonicRecalibrator,
-    "conformal": lambda: ConformalRecalibrator(normalise=np.True_, guarantee=True),
+    "conformal": lambda: ConformalRecalibrator(normalize=np.True_, guarantee=True),
 }
 
 

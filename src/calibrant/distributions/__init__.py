@@ -1,27 +1,25 @@
-"""Predictive distributions: the central object of the library.
+"""Predictive distributions, the central objects of the library.
 
-Every estimator returns one, every metric, plot and recalibration consumes one, and none of
-them asks which model made it.
+Estimators return them; metrics, plots and recalibration take them without asking which model made
+them.
 """
 
 from calibrant.distributions._base import Distribution
-from calibrant.distributions._monotone import MonotoneMap
-from calibrant.distributions._row_maps import RowMaps
-from calibrant.distributions.affine import Affine
 from calibrant.distributions.clipped import Clipped
+from calibrant.distributions.concatenated import Concatenated, concatenate
 from calibrant.distributions.empirical import Empirical
 from calibrant.distributions.mixture import Mixture
+from calibrant.distributions.monotone_map import MonotoneMap
 from calibrant.distributions.normal import Normal
 from calibrant.distributions.predictor import DistributionPredictor
 from calibrant.distributions.quantiles import Quantiles
 from calibrant.distributions.recalibrated import Recalibrated
-from calibrant.distributions.snapped import Snapped
-from calibrant.distributions.stacked import Stacked, concatenate
-from calibrant.distributions.warped import Warped
+from calibrant.distributions.score_recalibrated import ScoreRecalibrated
+from calibrant.distributions.with_atoms import WithAtoms
 
 __all__ = [
-    "Affine",
     "Clipped",
+    "Concatenated",
     "Distribution",
     "DistributionPredictor",
     "Empirical",
@@ -30,9 +28,7 @@ __all__ = [
     "Normal",
     "Quantiles",
     "Recalibrated",
-    "RowMaps",
-    "Snapped",
-    "Stacked",
-    "Warped",
+    "ScoreRecalibrated",
+    "WithAtoms",
     "concatenate",
 ]

@@ -1,29 +1,27 @@
-"""The contract that every predictive distribution keeps."""
+"""The contract of predictive distributions."""
 
 from __future__ import annotations
 
 import operator
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from calibrant.distributions._checks import Array, as_numbers, show
+from calibrant.checks import Array, Flags, as_numbers, check_levels, show
 from calibrant.distributions._chunks import over_rows, row_chunks
-from calibrant.distributions._rows import RowWise
+from calibrant.distributions._rows import RowWise, row_positions
 from calibrant.distributions._search import without_crossing
 from calibrant.errors import DataError, ParameterError
 
-Flags = NDArray[np.bool_]
 
+class Distribution(RowWise, ABC):
+    """Predictive distributions of ``n`` rows, one per row.
 
-class Distribution(RowWise):
-    """The predictive distribution of ``n`` rows, one distribution a row.
-
-    Public methods check and reshape their arguments, then hand chunks of rows to the private
-    core, which sees only matrices: ``y`` of shape (n, k) and levels of shape (1, k) or (n, k).
+    Public methods check and reshape their arguments, then hand chunks of rows to private methods,
+    which see only matrices: ``y`` of shape (n, k) and levels of shape (1, k) or (n, k).
 
     Notes
     -----
@@ -33,9 +31,13 @@ class Distribution(RowWise):
     ``interval([.5, .9])`` is (n, 2, 2): row, bound, level; ``sample(k)`` is (n, k).
     """
 
-    _epistemic_share: Array | None = None  # of the variance, (n,), where a method knows it
+    _epistemic_share: Array | None = None  # share of the variance, (n,); None where unknown
 
     # ---- what a subclass writes -------------------------------------------------------------
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of rows."""
 
     @property
     @abstractmethod
@@ -52,9 +54,9 @@ class Distribution(RowWise):
 
     @abstractmethod
     def _ppf(self, tail: Array, upper: Flags) -> Array:
-        """Quantiles by the probability of a tail: P(Y <= .) = tail or, where upper, P(Y > .).
+        """Quantiles of tail probabilities: P(Y <= .) = tail or, where upper, P(Y > .) = tail.
 
-        A level comes as its nearer tail because 1 - 1e-12 has lost the digits that 1e-12 has.
+        A level is given as its nearer tail because 1 - 1e-12 has lost the digits of 1e-12.
         """
 
     @abstractmethod
@@ -84,15 +86,15 @@ class Distribution(RowWise):
         return self._ppf(np.where(upper, 1.0 - level, level), upper)
 
     def _panels(self) -> Array:
-        """Sorted points (n, P), P >= 2, that hold all but a vanishing part of the mass.
+        """Edges of panels to integrate over, sorted, (n, P) with P >= 2.
 
-        The distribution function is smooth, or constant, between neighbours: numeric
-        integrals over y use them as their panels.
+        All but a vanishing part of the mass lies between the first and the last, and the cdf is
+        smooth, or constant, between neighbours.
         """
-        raise ParameterError(f"{type(self).__name__} offers no integration panels.")
+        raise ParameterError(f"{type(self).__name__} has no integration panels.")
 
     def _cells_per_row(self) -> int:
-        """About the numbers that a table or the panels of a row hold; sets the size of chunks."""
+        """About how many numbers temporary tables hold per row; sets the size of chunks."""
         return 1
 
     # ---- what users call --------------------------------------------------------------------
@@ -104,7 +106,7 @@ class Distribution(RowWise):
 
     @property
     def epistemic(self) -> Array:
-        """Part of the variance that comes from not knowing the model, (n,)."""
+        """Part of the variance that comes from uncertainty about the model, (n,)."""
         return self._epistemic_part() * self.variance
 
     @property
@@ -113,7 +115,7 @@ class Distribution(RowWise):
         return (1.0 - self._epistemic_part()) * self.variance
 
     def with_epistemic(self, variance: ArrayLike) -> Self:
-        """Return the same distribution, which knows the epistemic part of its variance.
+        """Return the same distribution with a known epistemic part of its variance.
 
         Parameters
         ----------
@@ -121,24 +123,19 @@ class Distribution(RowWise):
             At most the variance of each row.
         """
         part, whole = as_numbers(variance, "variance"), self.variance
-        # As a share it is right in any unit, and under any recalibration.
+        # Stored as a share it holds in any unit and after any recalibration.
         share = np.divide(part, whole, out=np.zeros(len(self)), where=whole > 0)
         return self._with(_epistemic_share=np.clip(share, 0.0, 1.0))
 
     def _epistemic_part(self) -> Array:
-        if self._epistemic_share is not None:
-            return self._epistemic_share
-        if isinstance(base := getattr(self, "base", None), Distribution):
-            return base._epistemic_part()
-        raise ParameterError(
-            "This distribution does not know its epistemic and aleatoric parts: they come from "
-            "methods with several members or passes, such as DeepEnsembleRegressor or "
-            "HeteroscedasticRegressor with dropout and mc_passes, and from LaplaceRegressor."
-        )
-
-    def _row_names(self) -> tuple[str, ...]:
-        known = self._epistemic_share is not None
-        return (*self._row_arrays, "_epistemic_share") if known else self._row_arrays
+        """Share of the variance that is epistemic, (n,)."""
+        if self._epistemic_share is None:
+            raise ParameterError(
+                "This distribution does not know its epistemic and aleatoric parts: they come from "
+                "methods with several members or passes, such as DeepEnsembleRegressor or "
+                "HeteroscedasticRegressor with dropout and mc_passes, and from LaplaceRegressor."
+            )
+        return self._epistemic_share
 
     @property
     def median(self) -> Array:
@@ -146,7 +143,7 @@ class Distribution(RowWise):
         return self.ppf(0.5)
 
     def cdf(self, y: ArrayLike) -> Array:
-        """P(Y <= y), of the shape of y (see the class)."""
+        """P(Y <= y); shapes as in the notes of `Distribution`."""
         return self._at(lambda part, at: part._cdf(at), y)
 
     def cdf_left(self, y: ArrayLike) -> Array:
@@ -166,9 +163,9 @@ class Distribution(RowWise):
         return self._at(lambda part, at: part._crps(at), y, finite=True)
 
     def ppf(self, q: ArrayLike) -> Array:
-        """Quantiles ``inf {y : F(y) >= q}``; no two levels ever cross.
+        """Quantiles ``inf {y : F(y) >= q}``, which never cross.
 
-        Levels 0 and 1 give the ends of the support, infinite where it has none.
+        Levels 0 and 1 give the ends of the support, which may be infinite.
 
         Parameters
         ----------
@@ -204,18 +201,14 @@ class Distribution(RowWise):
         -------
         array of shape (n, 2) for one coverage, (n, 2, L) for L of them
         """
-        share = as_numbers(coverage, "coverage")
-        if share.ndim > 1 or not np.all((share > 0) & (share < 1)):
-            raise ParameterError(
-                f"coverage must be one number or a list of numbers in (0, 1), got {show(share)}."
-            )
+        share = check_levels(coverage, "coverage")
         tails = (1.0 - np.atleast_1d(share)) / 2.0
         bounds = self.ppf(np.concatenate([tails, 1.0 - tails]))  # (n, 2 L)
         bounds = bounds.reshape(len(self), 2, len(tails))
         return bounds[:, :, 0] if share.ndim == 0 else bounds
 
     def sample(self, n: int = 1, random_state: int | np.random.Generator | None = None) -> Array:
-        """Draw n values from every row, (len(self), n).
+        """Draw n values per row, (len(self), n).
 
         Parameters
         ----------
@@ -240,9 +233,41 @@ class Distribution(RowWise):
             out[rows] = self._part(rows)._sample(count, rng)
         return out
 
-    def _moments_and_crps(self, y: Array) -> tuple[Array, Array, Array]:
-        """Mean, variance and CRPS at y, (n,) each: cheaper together where they are integrals."""
+    def moments_and_crps(self, y: ArrayLike) -> tuple[Array, Array, Array]:
+        """Return mean, variance and CRPS at y: where they are integrals, cheaper than one by one.
+
+        Parameters
+        ----------
+        y : array of shape (n,) or (n, k)
+
+        Returns
+        -------
+        mean, variance : arrays of shape (n,)
+        crps : array of the shape of y
+        """
         return self.mean, self.variance, self.crps(y)
+
+    # ---- rows -------------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Self:
+        """Rows by position, slice, mask or index array; a whole number gives one row."""
+        rows = index if isinstance(index, slice) else row_positions(index, len(self))
+        return self._take(rows)
+
+    def __array__(self, *args: object, **options: object) -> NoReturn:
+        # Without this NumPy would index rows of rows of rows.
+        raise TypeError(f"{type(self).__name__} is not an array; ask for its mean, ppf, sample ...")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} rows)"
+
+    def _row_names(self) -> tuple[str, ...]:
+        known = self._epistemic_share is not None
+        return (*self._row_parts, "_epistemic_share") if known else self._row_parts
+
+    def _part(self, rows: slice) -> Self:
+        """Return a chunk of rows, without a copy where it is all of them."""
+        return self if (rows.start, rows.stop) == (0, len(self)) else self._take(rows)
 
     # ---- shapes -----------------------------------------------------------------------------
 
@@ -253,6 +278,18 @@ class Distribution(RowWise):
         *,
         finite: bool = False,
     ) -> Array:
+        """Evaluate a private method at y, chunk by chunk."""
+        values = self._checked_values(y, finite=finite)
+        out = np.empty(values.shape)
+
+        def work(rows: slice) -> None:
+            out[rows] = core(self._part(rows), values[rows])
+
+        over_rows(len(self), values.shape[1] + self._cells_per_row(), work)
+        return out if np.ndim(y) == 2 else out[:, 0]
+
+    def _checked_values(self, y: ArrayLike, *, finite: bool) -> Array:
+        """Return y, one value, (n,) or (n, k) of them, as (n, k)."""
         values, n = as_numbers(y, "y", DataError), len(self)
         if values.ndim > 2 or (values.ndim > 0 and values.shape[0] != n):
             raise DataError(
@@ -264,18 +301,4 @@ class Distribution(RowWise):
             raise DataError(
                 f"y must be {'finite' if finite else 'numbers'}, got {show(values[wrong])}."
             )
-        matrix = values if values.ndim == 2 else np.broadcast_to(values, (n,))[:, None]
-        out = np.empty(matrix.shape)
-
-        def work(rows: slice) -> None:
-            out[rows] = core(self._part(rows), matrix[rows])
-
-        over_rows(n, matrix.shape[1] + self._cells_per_row(), work)
-        return out if values.ndim == 2 else out[:, 0]
-
-
-def checked_base(base: Distribution) -> Distribution:
-    """Return what a distribution is built on, or say that it is not a distribution."""
-    if not isinstance(base, Distribution):
-        raise ParameterError(f"base must be a distribution, got {type(base).__name__}.")
-    return base
+        return values if values.ndim == 2 else np.broadcast_to(values, (n,))[:, None]

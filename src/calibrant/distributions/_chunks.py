@@ -1,4 +1,4 @@
-"""Rows in chunks: temporaries stay in cache, memory stays bounded, cores work side by side."""
+"""Work on chunks of rows: small temporaries, bounded memory, several threads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 CELLS = 1 << 17  # 1 MiB of float64: a handful of such temporaries fit a cache
-MOST_THREADS = 8  # each holds temporaries of its own
+MOST_THREADS = 8  # each has its own temporaries
 
 
 def row_chunks(n_rows: int, cells_per_row: int) -> Iterator[slice]:

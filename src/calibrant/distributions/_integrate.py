@@ -1,78 +1,27 @@
-"""Moments and CRPS by Gauss-Legendre quadrature, where there is no closed form."""
+"""Moments and CRPS by Gauss-Legendre quadrature, for distributions without a closed form."""
 
 from __future__ import annotations
 
-from functools import cache, cached_property
-from typing import Any, NamedTuple, Self
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
+from calibrant.checks import Array
 from calibrant.distributions._base import Distribution
-from calibrant.distributions._checks import Array
-from calibrant.distributions._chunks import over_rows, row_chunks
 from calibrant.distributions._search import search_rows
 
-_NODES_PER_PANEL = 8
+NODES_PER_PANEL = 8
 _MANY_PANELS, _FEWER_NODES = 40, 4  # narrow panels need fewer
 
 
-class Integrated(Distribution):
-    """Distribution whose moments and CRPS are integrals of its cdf over its panels."""
-
-    @property
-    def mean(self) -> Array:
-        """Expectation of each row, (n,)."""
-        return self._moments[0].copy()
-
-    @property
-    def variance(self) -> Array:
-        """Variance of each row, (n,)."""
-        return self._moments[1].copy()
-
-    @cached_property
-    def _moments(self) -> tuple[Array, Array]:
-        """Mean and variance; kept, because they take as long as hundreds of cdf values."""
-        mean, variance = np.empty(len(self)), np.empty(len(self))
-
-        def work(rows: slice) -> None:
-            mean[rows], variance[rows] = integrate_moments(panels_of(self._part(rows)))
-
-        over_rows(len(self), _NODES_PER_PANEL * self._cells_per_row(), work)
-        return mean, variance
-
-    def _crps(self, y: Array) -> Array:
-        out = np.empty(y.shape)
-        for rows in row_chunks(len(y), _NODES_PER_PANEL * (self._cells_per_row() + y.shape[1])):
-            part = self._part(rows)
-            out[rows] = integrate_crps(part, panels_of(part), y[rows])
-        return out
-
-    def _moments_and_crps(self, y: Array) -> tuple[Array, Array, Array]:
-        mean, variance, crps = (np.empty(len(self)) for _ in range(3))
-
-        def work(rows: slice) -> None:
-            part = self._part(rows)
-            panels = panels_of(part)
-            mean[rows], variance[rows] = integrate_moments(panels)
-            crps[rows] = integrate_crps(part, panels, y[rows, None])[:, 0]
-
-        over_rows(len(self), _NODES_PER_PANEL * (self._cells_per_row() + 1), work)
-        self.__dict__["_moments"] = mean, variance
-        return mean.copy(), variance.copy(), crps
-
-    def _with(self, **parts: Any) -> Self:
-        copy = super()._with(**parts)
-        copy.__dict__.pop("_moments", None)  # those of other rows
-        return copy
-
-
 class Panels(NamedTuple):
-    """The cdf of n rows on P panels, with the rule to integrate it."""
+    """The cdf of n rows at the quadrature nodes of P panels."""
 
     edges: Array  # (n, P + 1)
     t: Array  # (n, P, nodes)
     cdf: Array  # (n, P, nodes)
-    rule: tuple[Array, Array]
+    rule: tuple[Array, Array]  # nodes and weights on [0, 1]
 
     @property
     def width(self) -> Array:
@@ -81,12 +30,12 @@ class Panels(NamedTuple):
 
 
 def panels_of(dist: Distribution, edges: Array | None = None) -> Panels:
-    """Evaluate the cdf at the nodes: nearly all that an integral costs.
+    """Evaluate the cdf at the nodes, which is nearly all that an integral costs.
 
     Parameters
     ----------
     edges : array of shape (n, P + 1), optional
-        Those of `Distribution._panels` if not given.
+        Default: those of `Distribution._panels`.
     """
     edges = dist._panels() if edges is None else edges
     rule = _rule(edges.shape[1] > _MANY_PANELS)
@@ -141,8 +90,8 @@ def integrate_moments(panels: Panels) -> tuple[Array, Array]:
 
 @cache
 def _rule(many_panels: bool) -> tuple[Array, Array]:
-    """Nodes and weights of Gauss and Legendre on [0, 1]."""
-    count = _FEWER_NODES if many_panels else _NODES_PER_PANEL
+    """Gauss-Legendre nodes and weights on [0, 1]."""
+    count = _FEWER_NODES if many_panels else NODES_PER_PANEL
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return 0.5 * (nodes + 1.0), 0.5 * weights
 
@@ -150,7 +99,7 @@ def _rule(many_panels: bool) -> tuple[Array, Array]:
 def _cdf_at_nodes(
     dist: Distribution, left: Array, right: Array, nodes: Array
 ) -> tuple[Array, Array]:
-    """Places and cdf of the nodes between left and right, (n, P, nodes)."""
+    """Nodes between left and right, and the cdf there, (n, P, nodes) each."""
     t = left[:, :, None] + (right - left)[:, :, None] * nodes
     cdf = dist._cdf(t.reshape(len(t), t.shape[1] * t.shape[2])).reshape(t.shape)
     return t, cdf

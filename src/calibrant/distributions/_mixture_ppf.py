@@ -1,15 +1,14 @@
-"""Quantiles of normal mixtures: a table for the bracket, Halley steps for the digits."""
+"""Quantiles of normal mixtures: brackets from a table, then Halley steps."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from calibrant.distributions._checks import Array
-from calibrant.distributions._many_ndtr import ndtr_for
+from calibrant.checks import Array, Flags
 from calibrant.distributions._mixture_points import component_points
 from calibrant.distributions._search import search_rows
+from calibrant.distributions.fast_ndtr import ndtr_for
 from calibrant.distributions.normal import LOG_SQRT_2PI, normal_pdf
 
 # 37.5 is as far as a float64 level can reach: ndtr(-37.5) is about 5e-308.
@@ -18,16 +17,14 @@ _GRID: Array = np.concatenate([-_RIGHT_GRID[::-1], [0.0], _RIGHT_GRID])
 TABLE_POINTS = len(_GRID)  # for each component
 
 _SMALL_STEP = 5e-4  # of the narrowest component
-_FREE_STEPS = 8  # after these every second step halves the bracket, whatever Halley says
+_FREE_STEPS = 8  # after these every second step halves the bracket instead
 _MOST_STEPS = 300  # far more halvings than any bracket of float64 allows
 
 # Weights, locations and scales of the components, (n, K), and the narrowest scale, (n, 1).
 _Parameters = tuple[Array, Array, Array, Array]
 
 
-def mixture_ppf(
-    weights: Array, locs: Array, scales: Array, tail: Array, upper: NDArray[np.bool_]
-) -> Array:
+def mixture_ppf(weights: Array, locs: Array, scales: Array, tail: Array, upper: Flags) -> Array:
     """Invert ``F(y) = sum_k w_k Phi((y - m_k) / s_k)`` for every row and level.
 
     Parameters
@@ -68,13 +65,15 @@ def _first_guess(w: Array, m: Array, s: Array, z: Array) -> tuple[Array, Array, 
     right = cell + grid.shape[1] * np.arange(n)[:, None]  # positions in the flat table
     low, high = grid.take(right - 1), grid.take(right)
     z_low, z_high = probit.take(right - 1), probit.take(right)
-    # Outside the components' reach the table has no slope: the middle of the cell will do.
+    # Far from all components the table has no slope; the middle of the cell is good enough.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         pace = normal_pdf(probit) / density  # dx / dz
         run, rise = z_high - z_low, high - low
         t = (z - z_low) / run
-        bend = (1.0 - t) * (pace.take(right - 1) * run - rise) - t * (pace.take(right) * run - rise)
-        guess = low + t * rise + t * (1.0 - t) * bend
+        curve = (1.0 - t) * (pace.take(right - 1) * run - rise) - t * (
+            pace.take(right) * run - rise
+        )
+        guess = low + t * rise + t * (1.0 - t) * curve
     return np.where((guess >= low) & (guess <= high), guess, low + 0.5 * (high - low)), low, high
 
 
@@ -97,8 +96,8 @@ def _probit_table(w: Array, m: Array, s: Array, x: Array) -> tuple[Array, Array]
 def _solve(mixture: _Parameters, p: Array, side: Array, x: Array, low: Array, high: Array) -> Array:
     """Bracketed Halley iteration, all arrays (n, L).
 
-    The first step is taken for all cells at once; those that it does not finish go on alone,
-    each as a row of its own.
+    The first step is taken for all cells at once; those that it does not finish continue, each
+    as a separate row.
     """
     x, low, high, finished = _halley_step(mixture, p, side, x, low, high)
     row, column = np.nonzero(~finished)
@@ -126,11 +125,11 @@ def _halley_step(
     high: Array,
     *,
     halve: bool = False,
-) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+) -> tuple[Array, Array, Array, Flags]:
     """One step: the new x, the narrower bracket, and which cells are done.
 
     Solves ``h(x) = log(tail(x) / p) = 0``: in a tail the logarithm is nearly a parabola where
-    the probability itself has a slope of almost nothing.
+    the probability itself is nearly flat.
     """
     narrowest = mixture[3]
     tail, density, slope = _tail_and_slopes(mixture, side, x)
@@ -142,11 +141,11 @@ def _halley_step(
         new = x - move
     high = np.where(h >= 0, x, high)
     low = np.where(h <= 0, x, low)
-    # Convergence is cubic: what remains after so small a step is about 1e-10 of the component.
+    # Convergence is cubic: after so small a step the error is about 1e-10 of the component.
     # Comparisons with nan are false.
     small = (np.abs(move) <= _SMALL_STEP * narrowest) & (new >= low) & (new <= high)
     settled = (h == 0) | (high - low <= 4e-16 * np.maximum(np.abs(low), np.abs(high)))
-    # Against the bracket, and where the density is nothing, halving always works.
+    # Outside the bracket, or where the density vanishes, halving always works.
     inside = small | ((new > low) & (new < high) & (not halve))
     new = np.where(settled, x, np.where(inside, new, low + 0.5 * (high - low)))
     return new, low, high, settled | small

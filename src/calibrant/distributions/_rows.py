@@ -1,62 +1,32 @@
-"""Rows of a distribution: choosing, replacing and joining them."""
+"""Objects made of rows: taking rows, replacing parts, joining."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-Rows = slice | NDArray[np.intp]
+from calibrant.checks import Index
+
+RowIndex = slice | Index
 
 
-class RowWise(ABC):
-    """Something with n rows whose parts are arrays, or other such things, of n rows."""
+class RowWise:
+    """Base of objects whose parts, arrays or other such objects, have one entry per row."""
 
-    # Names of the parts with one entry (or one line) a row.
-    _row_arrays: ClassVar[tuple[str, ...]] = ()
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """Return the number of rows."""
-
-    def __getitem__(self, index: Any) -> Self:
-        """Rows by position, slice, mask or index array; an integer gives one row."""
-        return self._take(index if isinstance(index, slice) else self._positions(index))
-
-    def __array__(self, *args: object, **options: object) -> NoReturn:
-        # Without this NumPy would index rows of rows of rows.
-        raise TypeError(f"{type(self).__name__} is not an array; ask for its mean, ppf, sample ...")
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self)} rows)"
+    _row_parts: ClassVar[tuple[str, ...]] = ()  # names of attributes with one entry per row
+    _common_parts: ClassVar[tuple[str, ...]] = ()  # those that must be equal to join rows
 
     def _row_names(self) -> tuple[str, ...]:
-        return self._row_arrays
+        """Names of the parts of this very object that have one entry per row."""
+        return self._row_parts
 
-    def _positions(self, index: Any) -> NDArray[np.intp]:
-        chosen, n = np.asarray(index), len(self)
-        if chosen.dtype == np.bool_ and chosen.shape == (n,):
-            return np.flatnonzero(chosen)
-        whole = np.issubdtype(chosen.dtype, np.integer) or chosen.shape == (0,)
-        if isinstance(index, tuple) or chosen.ndim > 1 or not whole:
-            raise IndexError(
-                "Rows are chosen by a whole number, a slice, a list of whole numbers or a mask of "
-                f"shape ({n},), got {index!r}."
-            )
-        positions = np.atleast_1d(chosen).astype(np.intp)
-        outside = (positions < -n) | (positions >= n)
-        if outside.any():
-            raise IndexError(f"row {positions[outside][0]} is out of range for {n} rows")
-        return positions
-
-    def _take(self, rows: Rows) -> Self:
-        return self._with(**{name: getattr(self, name)[rows] for name in self._row_names()})
-
-    def _part(self, rows: slice) -> Self:
-        """Return a chunk of rows, without a copy where it is all of them."""
-        return self if (rows.start, rows.stop) == (0, len(self)) else self._take(rows)
+    def _take(self, rows: RowIndex) -> Self:
+        taken = {}
+        for name in self._row_names():
+            part = getattr(self, name)
+            taken[name] = part._take(rows) if isinstance(part, RowWise) else part[rows]
+        return self._with(**taken)
 
     def _with(self, **parts: Any) -> Self:
         """Return a copy with other parts, unchecked."""
@@ -65,22 +35,42 @@ class RowWise(ABC):
         return copy
 
     def _joins(self, other: RowWise) -> bool:
-        """Whether rows of the other can stand in the same arrays as these."""
-        if type(self) is not type(other):
+        """Whether rows of both can be held in the same arrays."""
+        names = self._row_names()
+        if type(self) is not type(other) or names != other._row_names():
             return False
-        pairs = ((getattr(self, name), getattr(other, name)) for name in self._row_names())
-        return self._row_names() == other._row_names() and all(
-            mine._joins(theirs) if isinstance(mine, RowWise) else mine.shape[1:] == theirs.shape[1:]
-            for mine, theirs in pairs
-        )
+        for name in names:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            nested = isinstance(mine, RowWise)
+            if not (mine._joins(theirs) if nested else mine.shape[1:] == theirs.shape[1:]):
+                return False
+        common = (name for name in self._common_parts if name not in names)
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in common)
 
     def _join(self, others: list[Self]) -> Self:
-        """Return these rows and, below them, those of others that `_joins` accepts."""
+        """Return these rows followed by those of others that `_joins` accepts."""
         joined = {}
         for name in self._row_names():
             first, *rest = (getattr(part, name) for part in [self, *others])
-            whole = (
+            joined[name] = (
                 first._join(rest) if isinstance(first, RowWise) else np.concatenate([first, *rest])
             )
-            joined[name] = whole
         return self._with(**joined)
+
+
+def row_positions(index: Any, n_rows: int) -> Index:
+    """Positions of rows chosen by a whole number, a list of them or a mask."""
+    chosen = np.asarray(index)
+    if chosen.dtype == np.bool_ and chosen.shape == (n_rows,):
+        return np.flatnonzero(chosen)
+    whole = np.issubdtype(chosen.dtype, np.integer) or chosen.shape == (0,)
+    if isinstance(index, tuple) or chosen.ndim > 1 or not whole:
+        raise IndexError(
+            "Rows are chosen by a whole number, a slice, a list of whole numbers or a mask of "
+            f"shape ({n_rows},), got {index!r}."
+        )
+    positions = np.atleast_1d(chosen).astype(np.intp)
+    outside = (positions < -n_rows) | (positions >= n_rows)
+    if outside.any():
+        raise IndexError(f"row {positions[outside][0]} is out of range for {n_rows} rows")
+    return positions

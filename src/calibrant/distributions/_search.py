@@ -1,21 +1,18 @@
-"""Binary search and the order of quantiles, row by row."""
+"""Row-wise binary search and ordering of quantiles."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calibrant.distributions._checks import Array
+from calibrant.checks import Array, Index
 
-_FEW = 4096  # up to so many comparisons a row, counting whole columns beats one search a row
+_FEW = 4096  # comparisons per row up to which counting whole columns beats one search per row
 
 
-def search_rows(
-    table: Array, values: Array, side: Literal["left", "right"] = "left"
-) -> NDArray[np.intp]:
-    """``np.searchsorted`` in every row: table (n, P) with sorted rows, values and result (n, k)."""
+def search_rows(table: Array, values: Array, side: Literal["left", "right"] = "left") -> Index:
+    """``np.searchsorted`` per row: table (n, P) with sorted rows, values and result (n, k)."""
     found = np.empty(values.shape, dtype=np.intp)
     if table.shape[1] * values.shape[1] <= _FEW:
         before = np.less if side == "left" else np.less_equal
@@ -30,7 +27,7 @@ def search_rows(
 def without_crossing(values: Array, q: Array) -> Array:
     """Make quantiles (n, L) not decreasing in their levels q, (1, L) or (n, L), in place.
 
-    They are so already but for the last digit, which rounding may turn round.
+    Only rounding in the last digit can have made them cross.
     """
     if np.all(q[:, 1:] >= q[:, :-1]):
         return np.maximum.accumulate(values, axis=1, out=values)

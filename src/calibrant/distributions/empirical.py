@@ -1,4 +1,4 @@
-"""Samples of every row as a distribution."""
+"""Empirical distributions of samples."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.distributions._base import Distribution, Flags
-from calibrant.distributions._checks import Array, finite, loc_and_scale, matrix_parameter
-from calibrant.distributions._monotone import MonotoneMap
-from calibrant.distributions._rows import RowWise
+from calibrant.checks import Array, Flags
+from calibrant.distributions._base import Distribution
+from calibrant.distributions._parameters import finite, loc_and_scale, matrix_parameter
 from calibrant.distributions._search import search_rows
+from calibrant.distributions.monotone_map import MonotoneMap
 
 
 class Empirical(Distribution):
-    """Equal mass on each of m samples in every row.
+    """Equal mass on each of m samples per row.
 
     Its distribution function is a step function: ``cdf`` and ``cdf_left`` differ on the samples
     and ``log_prob`` is the logarithm of the mass there, -inf elsewhere: there is no density.
@@ -33,7 +33,8 @@ class Empirical(Distribution):
     (array([0.75]), array([0.25]), array([[1., 2.]]))
     """
 
-    _row_arrays: ClassVar[tuple[str, ...]] = ("samples",)
+    _row_parts: ClassVar[tuple[str, ...]] = ("samples",)
+    _common_parts: ClassVar[tuple[str, ...]] = ("_levels",)
 
     def __init__(self, samples: ArrayLike) -> None:
         self.samples = matrix_parameter(samples, "samples")
@@ -59,7 +60,7 @@ class Empirical(Distribution):
         return (distance - offset) ** 2 @ masses
 
     def _centred(self) -> tuple[Array, Array]:
-        """Median (n, 1) and all samples seen from there, where nothing large cancels."""
+        """Median (n, 1) and the distances of all samples from it, which do not cancel."""
         centre = self._ppf(np.array([[0.5]]), np.array([[False]]))
         return centre, self.samples - centre
 
@@ -105,13 +106,6 @@ class Empirical(Distribution):
     def _cells_per_row(self) -> int:
         n_samples: int = self.samples.shape[1]
         return n_samples
-
-    def _joins(self, other: RowWise) -> bool:
-        return (
-            isinstance(other, Empirical)
-            and super()._joins(other)
-            and np.array_equal(self._levels, other._levels)
-        )
 
     def _reweighted(self, monotone: MonotoneMap) -> Empirical:
         """Return the same samples with the masses that a map of the cdf gives them."""

@@ -1,4 +1,4 @@
-"""Mixtures of normals with weights of every row."""
+"""Mixtures of normal distributions."""
 
 from __future__ import annotations
 
@@ -9,27 +9,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp, ndtr
 
-from calibrant.distributions._base import Distribution, Flags
-from calibrant.distributions._checks import (
-    Array,
+from calibrant.checks import Array, Flags, show
+from calibrant.distributions._base import Distribution
+from calibrant.distributions._mixture_points import FEW_COMPONENTS, component_points
+from calibrant.distributions._mixture_ppf import TABLE_POINTS, mixture_ppf
+from calibrant.distributions._parameters import (
     finite,
     loc_and_scale,
     matrix_parameter,
     same_shape,
-    show,
 )
-from calibrant.distributions._many_ndtr import ndtr_for
-from calibrant.distributions._mixture_points import FEW_COMPONENTS, component_points
-from calibrant.distributions._mixture_ppf import TABLE_POINTS, mixture_ppf
+from calibrant.distributions.fast_ndtr import ndtr_for
 from calibrant.distributions.normal import LOG_SQRT_2PI, STANDARD_PANELS, Normal, normal_pdf
 from calibrant.errors import ParameterError
 
 
 class Mixture(Distribution):
-    """Mixture of K normal distributions in every row.
+    """Mixture of K normal distributions per row.
 
-    ``F(y) = sum_k w_k Phi((y - m_k) / s_k)``; cdf, density, moments and CRPS are closed forms,
-    ``ppf`` is the inverse of the cdf to about 1e-10 of the narrowest component.
+    ``F(y) = sum_k w_k Phi((y - m_k) / s_k)``; cdf, density, moments and CRPS have closed
+    forms, ``ppf`` inverts the cdf to about 1e-10 of the narrowest component.
 
     Parameters
     ----------
@@ -46,7 +45,7 @@ class Mixture(Distribution):
     (array([2.5]), array([0.25]))
     """
 
-    _row_arrays: ClassVar[tuple[str, ...]] = ("weights", "locs", "scales")
+    _row_parts: ClassVar[tuple[str, ...]] = ("weights", "locs", "scales")
 
     def __init__(self, weights: ArrayLike, locs: ArrayLike, scales: ArrayLike) -> None:
         self.weights = matrix_parameter(weights, "weights")
@@ -65,7 +64,7 @@ class Mixture(Distribution):
 
     @classmethod
     def of(cls, parts: Sequence[Normal | Mixture], weights: ArrayLike | None = None) -> Self:
-        """Mix distributions of the same rows, with equal weights or with these, one a part."""
+        """Mix distributions of the same rows, with equal weights or with one weight per part."""
         shares = np.ones(len(parts)) if weights is None else np.asarray(weights, dtype=np.float64)
         columns = [
             (np.full((len(part), 1), share), part.loc[:, None], part.scale[:, None])
@@ -93,9 +92,10 @@ class Mixture(Distribution):
         return variance
 
     def _centred(self) -> tuple[Array, Array, Array]:
-        """Location of the heaviest component, of the mean from there (n, 1), of all (n, K).
+        """Location of the heaviest component, (n, 1), and distances from it.
 
-        Seen from there nothing cancels when components are narrow and far from zero.
+        These are the distance of the mean, (n, 1), and of all components, (n, K): they do not
+        cancel where components are narrow and far from zero.
         """
         heaviest = np.argmax(self.weights, axis=1)[:, None]
         centre = np.take_along_axis(self.locs, heaviest, axis=1)

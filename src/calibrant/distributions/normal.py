@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from calibrant.distributions._base import Distribution, Flags
-from calibrant.distributions._checks import Array, finite, loc_and_scale, row_parameter, same_shape
+from calibrant.checks import Array, Flags
+from calibrant.distributions._base import Distribution
+from calibrant.distributions._parameters import finite, loc_and_scale, row_parameter, same_shape
 
 SQRT_PI = float(np.sqrt(np.pi))
 LOG_SQRT_2PI = float(0.5 * np.log(2.0 * np.pi))
@@ -25,7 +26,7 @@ def normal_pdf(z: Array) -> Array:
 
 
 class Normal(Distribution):
-    """Normal distribution of every row.
+    """One normal distribution per row.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class Normal(Distribution):
            [-0.349,  2.349]])
     """
 
-    _row_arrays: ClassVar[tuple[str, ...]] = ("loc", "scale")
+    _row_parts: ClassVar[tuple[str, ...]] = ("loc", "scale")
 
     def __init__(self, loc: ArrayLike, scale: ArrayLike) -> None:
         self.loc = row_parameter(loc, "loc")
@@ -67,26 +68,26 @@ class Normal(Distribution):
         """Standard deviation of each row, (n,)."""
         return self.scale.copy()
 
-    def _standardise(self, y: Array) -> Array:
+    def _standardize(self, y: Array) -> Array:
         return (y - self.loc[:, None]) / self.scale[:, None]
 
     def _cdf(self, y: Array) -> Array:
-        return ndtr(self._standardise(y))
+        return ndtr(self._standardize(y))
 
     def _sf(self, y: Array) -> Array:
-        return ndtr(-self._standardise(y))
+        return ndtr(-self._standardize(y))
 
     def _ppf(self, tail: Array, upper: Flags) -> Array:
         z = ndtri(tail)
         return self.loc[:, None] + self.scale[:, None] * np.where(upper, -z, z)
 
     def _log_prob(self, y: Array) -> Array:
-        z = self._standardise(y)
+        z = self._standardize(y)
         return -0.5 * z * z - LOG_SQRT_2PI - np.log(self.scale)[:, None]
 
     def _crps(self, y: Array) -> Array:
         # sigma (z (2 Phi(z) - 1) + 2 phi(z) - 1 / sqrt(pi)), Gneiting and Raftery (2007)
-        z = self._standardise(y)
+        z = self._standardize(y)
         score = z * (2.0 * ndtr(z) - 1.0) + 2.0 * normal_pdf(z) - 1.0 / SQRT_PI
         return self.scale[:, None] * score
 

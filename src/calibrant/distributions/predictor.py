@@ -1,4 +1,4 @@
-"""What anything that predicts distributions can also predict."""
+"""Means, intervals and quantiles from predictive distributions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from calibrant.checks import Array
 from calibrant.distributions._base import Distribution
-from calibrant.distributions._checks import Array
 
 
 class DistributionPredictor:
-    """Mean, intervals and quantiles of whatever `predict_dist` answers.
+    """Base of models: mean, intervals and quantiles of what `predict_dist` returns.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class DistributionPredictor:
         overwrite: bool = False,
         **options: Any,
     ) -> Any:
-        """Judge the fitted model on new rows and show the evidence on one interactive page.
+        """Evaluate the fitted model on new rows, as one interactive page.
 
         Parameters
         ----------
@@ -64,16 +64,16 @@ class DistributionPredictor:
         path : path, optional
             HTML file to write as well.
         overwrite : bool
-            Replace a file that is already there.
+            Replace an existing file.
         **options
             Of `calibrant.report.build_report`: groups, coverage, title, target.
 
         Returns
         -------
         calibrant.report.Report
-            With ``html`` and ``save(path)``; a notebook shows the page itself.
+            With ``html`` and ``save(path)``; a notebook displays the page.
         """
-        # The one import that looks upwards: a convenience, so it stays inside its function.
+        # The one import of a room above: a convenience, so it stays inside its function.
         from calibrant.report import build_report, write_report
 
         if path is None:

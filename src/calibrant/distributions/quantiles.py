@@ -1,4 +1,4 @@
-"""Distributions that are known by some of their quantiles."""
+"""Distributions given by some of their quantiles."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from calibrant.distributions._base import Distribution, Flags
-from calibrant.distributions._checks import Array, finite, loc_and_scale, matrix_parameter, show
-from calibrant.distributions._rows import RowWise
+from calibrant.checks import Array, Flags, Index, check_quantile_levels, show
+from calibrant.distributions._base import Distribution
+from calibrant.distributions._parameters import finite, loc_and_scale, matrix_parameter
 from calibrant.distributions._search import search_rows
-from calibrant.distributions.lines import Lines, checked_levels, log_cosh
+from calibrant.distributions.logistic_pieces import LogisticPieces, log_cosh
 from calibrant.errors import ParameterError
 
 # Panel edges of a standard logistic: beyond 37 there is 1e-16 of mass on either side.
@@ -22,16 +22,16 @@ _LOGISTIC_PANELS: Array = np.concatenate([-_RIGHT_PANELS[::-1], [0.0], _RIGHT_PA
 
 
 class Quantiles(Distribution):
-    """Quantiles at K levels in every row, joined by straight lines in the log-odds of the level.
+    """Quantiles at K levels per row, interpolated linearly in the log-odds of the level.
 
     With ``z = log(p / (1 - p))`` the quantile function is linear in z between neighbouring
-    levels, and the outermost lines go on into the tails. A line alone is a logistic
+    levels, and the outermost pieces extend into the tails. A single piece is a logistic
     distribution: F is continuous, the density is positive everywhere, tails are exponential,
-    and no two levels cross. Everything is a closed form. With ``s_k`` the slope of line k,
+    and quantiles never cross. Everything has a closed form. With ``s_k`` the slope of piece k,
 
         CRPS(y) = sum_k s_k (c(z_k) - const_k),   c(z) = 2 log(2 cosh(z / 2)),
 
-    where z_k is the log-odds of y, held inside the ends of the line.
+    where z_k is the log-odds of y, clipped to the ends of the piece.
 
     Parameters
     ----------
@@ -48,11 +48,12 @@ class Quantiles(Distribution):
     (array([[-1.34,  0.  ,  3.  ]]), array([0.5]))
     """
 
-    # Seen from a centre in their midst values keep the digits of their distances.
-    _row_arrays: ClassVar[tuple[str, ...]] = ("centre", "offsets")
+    # Distances from a centre keep the digits that values far from 0 would lose.
+    _row_parts: ClassVar[tuple[str, ...]] = ("centre", "offsets")
+    _common_parts: ClassVar[tuple[str, ...]] = ("levels",)
 
     def __init__(self, levels: ArrayLike, values: ArrayLike) -> None:
-        self.levels = checked_levels(levels)
+        self.levels = check_quantile_levels(levels)
         table = matrix_parameter(values, "values")
         if table.shape[1] != len(self.levels):
             raise ParameterError(
@@ -79,34 +80,34 @@ class Quantiles(Distribution):
     @property
     def mean(self) -> Array:
         """Expectation of each row, (n,)."""
-        return self.centre + self._line_means() @ self._lines.mass
+        return self.centre + self._piece_means() @ self._pieces.mass
 
     @property
     def variance(self) -> Array:
-        """Variance of each row, (n,): within the lines plus between them."""
-        means = self._line_means()
-        away = means - (means @ self._lines.mass)[:, None]
-        return (self._slopes() ** 2 * self._lines.variance + away**2) @ self._lines.mass
+        """Variance of each row, (n,): within the pieces plus between them."""
+        means = self._piece_means()
+        away = means - (means @ self._pieces.mass)[:, None]
+        return (self._slopes() ** 2 * self._pieces.variance + away**2) @ self._pieces.mass
 
     @cached_property
-    def _lines(self) -> Lines:
-        return Lines.between(self.levels)
+    def _pieces(self) -> LogisticPieces:
+        return LogisticPieces.between(self.levels)
 
     def _slopes(self) -> Array:
-        return np.diff(self.offsets, axis=1) / np.diff(self._lines.knots)
+        return np.diff(self.offsets, axis=1) / np.diff(self._pieces.knots)
 
-    def _line_means(self) -> Array:
-        """Mean of each line seen from the centre, (n, K - 1)."""
-        lines = self._lines
-        return self.offsets[:, :-1] + self._slopes() * (lines.mean - lines.knots[:-1])
+    def _piece_means(self) -> Array:
+        """Mean of each piece as a distance from the centre, (n, K - 1)."""
+        pieces = self._pieces
+        return self.offsets[:, :-1] + self._slopes() * (pieces.mean - pieces.knots[:-1])
 
-    def _log_odds(self, y: Array) -> tuple[Array, NDArray[np.intp]]:
-        """Log-odds of F(y), and the line that y lies on, (n, k) each."""
+    def _log_odds(self, y: Array) -> tuple[Array, Index]:
+        """Log-odds of F(y), and the piece that y lies on, (n, k) each."""
         away = y - self.centre[:, None]
-        line = search_rows(self.offsets[:, 1:-1], away, "right")
-        start, slope = (np.take_along_axis(a, line, 1) for a in (self.offsets, self._slopes()))
-        odds = self._lines.knots[line] + (away - start) / slope
-        return np.minimum(odds, self._lines.ends[line + 1]), line  # rounding could pass the end
+        piece = search_rows(self.offsets[:, 1:-1], away, "right")
+        start, slope = (np.take_along_axis(a, piece, 1) for a in (self.offsets, self._slopes()))
+        odds = self._pieces.knots[piece] + (away - start) / slope
+        return np.minimum(odds, self._pieces.ends[piece + 1]), piece  # rounding could pass the end
 
     def _cdf(self, y: Array) -> Array:
         return expit(self._log_odds(y)[0])
@@ -116,40 +117,33 @@ class Quantiles(Distribution):
 
     def _ppf(self, tail: Array, upper: Flags) -> Array:
         odds = np.where(upper, -logit(tail), logit(tail))
-        line = np.searchsorted(self._lines.knots[1:-1], odds, side="right")
-        along = odds - self._lines.knots[line]  # (1, k) or (n, k)
-        line = np.broadcast_to(line, (len(self), line.shape[1]))
-        start, slope = (np.take_along_axis(a, line, 1) for a in (self.offsets, self._slopes()))
+        piece = np.searchsorted(self._pieces.knots[1:-1], odds, side="right")
+        along = odds - self._pieces.knots[piece]  # (1, k) or (n, k)
+        piece = np.broadcast_to(piece, (len(self), piece.shape[1]))
+        start, slope = (np.take_along_axis(a, piece, 1) for a in (self.offsets, self._slopes()))
         return self.centre[:, None] + (start + slope * along)
 
     def _log_prob(self, y: Array) -> Array:
-        odds, line = self._log_odds(y)
-        return -log_cosh(odds) - np.log(np.take_along_axis(self._slopes(), line, axis=1))
+        odds, piece = self._log_odds(y)
+        return -log_cosh(odds) - np.log(np.take_along_axis(self._slopes(), piece, axis=1))
 
     def _crps(self, y: Array) -> Array:
-        # One line at a time: temporaries stay (rows, k) instead of (rows, k, K).
-        away, slopes, lines = y - self.centre[:, None], self._slopes(), self._lines
+        # One piece at a time: temporaries stay (rows, k) instead of (rows, k, K).
+        away, slopes, pieces = y - self.centre[:, None], self._slopes(), self._pieces
         score = np.zeros(y.shape)
-        for k, constant in enumerate(lines.constants):
+        for k, constant in enumerate(pieces.constants):
             slope = slopes[:, k, None]
-            odds = lines.knots[k] + (away - self.offsets[:, k, None]) / slope
-            odds = np.clip(odds, lines.ends[k], lines.ends[k + 1])
+            odds = pieces.knots[k] + (away - self.offsets[:, k, None]) / slope
+            odds = np.clip(odds, pieces.ends[k], pieces.ends[k + 1])
             score += slope * (log_cosh(odds) - constant)
         return np.maximum(score, 0.0)
 
     def _panels(self) -> Array:
-        odds = np.sort(np.concatenate([_LOGISTIC_PANELS, self._lines.knots]))
+        odds = np.sort(np.concatenate([_LOGISTIC_PANELS, self._pieces.knots]))
         return self._ppf(expit(-np.abs(odds))[None], odds[None] > 0)
 
     def _cells_per_row(self) -> int:
         return len(_LOGISTIC_PANELS) + len(self.levels)
-
-    def _joins(self, other: RowWise) -> bool:
-        return (
-            isinstance(other, Quantiles)
-            and np.array_equal(self.levels, other.levels)
-            and super()._joins(other)
-        )
 
     def affine(self, loc: ArrayLike, scale: ArrayLike) -> Self:
         """Return the distribution of ``loc + scale * Y``: the quantiles move."""

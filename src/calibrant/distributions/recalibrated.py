@@ -1,36 +1,34 @@
-"""Any distribution seen through a monotone map of its distribution function."""
+"""Any distribution seen through a monotone map of its cdf."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, Self, cast
+from typing import ClassVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from calibrant.distributions._base import Distribution, Flags, checked_base
-from calibrant.distributions._checks import Array
+from calibrant.checks import Array, Flags, Index
+from calibrant.distributions._base import Distribution
 from calibrant.distributions._integrate import (
-    Integrated,
     Panels,
     integrate_crps,
     integrate_moments,
     panels_of,
 )
-from calibrant.distributions._monotone import MonotoneMap
-from calibrant.distributions._row_maps import RowMaps
-from calibrant.distributions._rows import RowWise
+from calibrant.distributions._wrapper import Wrapper
 from calibrant.distributions.empirical import Empirical
+from calibrant.distributions.monotone_map import MonotoneMap
 from calibrant.distributions.normal import Normal
 from calibrant.errors import ParameterError
 
-_MOST_KNOTS = 256  # that become panel edges where every row has edges of its own
+_MOST_KNOTS = 256  # used as panel edges where every row has its own edges
 _STEEP = 100.0
-_TAIL_LEVELS = 10.0 ** -np.array([1.0, 2.0, 4.0, 8.0, 16.0])  # of the outermost knots
+_TAIL_LEVELS = 10.0 ** -np.array([1.0, 2.0, 4.0, 8.0, 16.0])  # times those of the outermost knots
 
 
-class Recalibrated(Integrated):
-    """Distribution with ``F(y) = g(F_base(y))`` for a monotone map g, of all rows or of each.
+class Recalibrated(Wrapper):
+    """Distribution with ``F(y) = g(F_base(y))`` for a monotone map g, one for all or one per row.
 
     Quantiles are ``F_base^{-1}(g^{-1}(q))``. Moments and CRPS are exact sums over an empirical
     base; over a normal one they are integrals with a relative error of about 1e-10, over any
@@ -39,7 +37,9 @@ class Recalibrated(Integrated):
     Parameters
     ----------
     base : Distribution of n rows
-    monotone : MonotoneMap or RowMaps
+    monotone : MonotoneMap
+        Of [0, 1], with knots x of shape (k,), common to all rows, and levels y of shape (k,) or
+        (n, k).
 
     Examples
     --------
@@ -47,27 +47,31 @@ class Recalibrated(Integrated):
     >>> wider = MonotoneMap([0.1, 0.9], [0.2, 0.8])
     >>> Recalibrated(Normal([0.0], [1.0]), wider).interval(0.6).round(3)
     array([[-1.282,  1.282]])
+
+    Only the second row becomes wider:
+
+    >>> maps = MonotoneMap([0.1, 0.9], [[0.1, 0.9], [0.2, 0.8]])
+    >>> Recalibrated(Normal([0.0, 0.0], [1.0, 1.0]), maps).interval(0.6).round(3)
+    array([[-0.842,  0.842],
+           [-1.282,  1.282]])
     """
 
-    _row_arrays: ClassVar[tuple[str, ...]] = ("base",)
+    _row_parts: ClassVar[tuple[str, ...]] = ("base", "monotone")
 
-    def __init__(self, base: Distribution, monotone: MonotoneMap | RowMaps) -> None:
-        if not isinstance(monotone, MonotoneMap | RowMaps):
-            raise ParameterError(f"monotone must be a MonotoneMap or RowMaps, got {monotone!r}.")
-        self.base = checked_base(base)
+    def __init__(self, base: Distribution, monotone: MonotoneMap) -> None:
+        super().__init__(base)
         self.monotone = monotone
-        if isinstance(monotone, RowMaps):
-            if len(monotone) != len(base):
-                raise ParameterError(f"Expected a map of each of {len(base)} rows, got {monotone}.")
-            if isinstance(base, Empirical):
-                raise ParameterError("All rows of an Empirical base must have one MonotoneMap.")
+        if not isinstance(monotone, MonotoneMap):
+            raise ParameterError(f"monotone must be a MonotoneMap, got {monotone!r}.")
+        if monotone.x.ndim > 1 or monotone.interval != (0.0, 1.0):
+            raise ParameterError("monotone must map [0, 1], with knots x common to all rows.")
+        if monotone.n_rows not in (None, len(base)):
+            raise ParameterError(f"Expected a map of each of {len(base)} rows, got {monotone}.")
+        if monotone.n_rows is not None and isinstance(base, Empirical):
+            raise ParameterError("All rows of an Empirical base must share one map, y of (k,).")
 
-    def _row_names(self) -> tuple[str, ...]:
-        own = ("monotone",) if isinstance(self.monotone, RowMaps) else ()
-        return (*super()._row_names(), *own)
-
-    def __len__(self) -> int:
-        return len(self.base)
+    def __repr__(self) -> str:
+        return f"Recalibrated({self.base!r}, {self.monotone!r})"
 
     def _cdf(self, y: Array) -> Array:
         below = self.base._cdf(y)
@@ -91,13 +95,13 @@ class Recalibrated(Integrated):
 
     @property
     def _steep_above(self) -> bool:
-        """Whether g magnifies the rounding of levels near 1, so that it pays to look from above."""
+        """Whether g magnifies the rounding of levels near 1, so that upper tails are needed."""
         steep = self.monotone.slopes > _STEEP
         return bool(np.any(steep & (self.monotone.x[1:] > 0.5)))
 
     def _ppf(self, tail: Array, upper: Flags) -> Array:
-        if isinstance(self.base, Empirical):
-            return self.base._reweighted(cast(MonotoneMap, self.monotone))._ppf(tail, upper)
+        if (samples := self._reweighted) is not None:
+            return samples._ppf(tail, upper)
         below = self.monotone.inverse(np.where(upper, 1.0 - tail, tail))
         above = self.monotone.mirrored().inverse(np.where(upper, tail, 1.0 - tail))
         return self.base._ppf(np.minimum(below, above), below > above)
@@ -106,41 +110,22 @@ class Recalibrated(Integrated):
         cdf, left = self.base._cdf(y), self.base._cdf_left(y)
         density = self.base._log_prob(y) + np.log(self.monotone.slope(cdf))
         mass = np.where(cdf > left, self.monotone(cdf) - self.monotone(left), 1.0)
-        with np.errstate(divide="ignore"):  # a mass may be too small to be told from none
+        with np.errstate(divide="ignore"):  # a mass may round to 0
             return np.where(cdf > left, np.log(mass), density)
 
-    @cached_property
-    def _moments(self) -> tuple[Array, Array]:
-        if isinstance(self.base, Empirical):
-            reweighted = self.base._reweighted(cast(MonotoneMap, self.monotone))
-            return reweighted.mean, reweighted.variance
-        if self._has_standard:
-            mean, variance = integrate_moments(self._standard()[1])
-            base = cast(Normal, self.base)
-            return base.loc + base.scale * mean, base.variance * variance
-        return super()._moments
+    # ---- moments and CRPS -------------------------------------------------------------------
 
-    def _crps(self, y: Array) -> Array:
-        if isinstance(self.base, Empirical):
-            return self.base._reweighted(cast(MonotoneMap, self.monotone))._crps(y)
-        if self._has_standard:
-            base = cast(Normal, self.base)
-            z = base._standardise(y)
-            score = integrate_crps(*self._standard(), z.reshape(1, -1))
-            return base.scale[:, None] * score.reshape(z.shape)
-        return super()._crps(y)
-
-    def _moments_and_crps(self, y: Array) -> tuple[Array, Array, Array]:
-        if isinstance(self.base, Empirical) or self._has_standard:
-            return Distribution._moments_and_crps(self, y)
-        return super()._moments_and_crps(y)
+    @property
+    def _reweighted(self) -> Empirical | None:
+        """The samples of an empirical base with the masses that g gives them."""
+        return self.base._reweighted(self.monotone) if isinstance(self.base, Empirical) else None
 
     @property
     def _has_standard(self) -> bool:
-        return isinstance(self.base, Normal) and isinstance(self.monotone, MonotoneMap)
+        return isinstance(self.base, Normal) and self.monotone.n_rows is None
 
     def _standard(self) -> tuple[Recalibrated, Panels]:
-        """Return the one row that all rows of a normal base are, up to location and scale.
+        """The one row that all rows of a normal base are, up to location and scale.
 
         One row can afford fine panels.
         """
@@ -150,10 +135,36 @@ class Recalibrated(Integrated):
         edges = np.sort(np.concatenate([coarse, middle], axis=1), axis=1)
         return standard, panels_of(standard, edges)
 
+    @cached_property
+    def _moments(self) -> tuple[Array, Array]:
+        if (samples := self._reweighted) is not None:
+            return samples.mean, samples.variance
+        if self._has_standard:
+            mean, variance = integrate_moments(self._standard()[1])
+            base = cast(Normal, self.base)
+            return base.loc + base.scale * mean, base.variance * variance
+        return super()._moments
+
+    def _crps(self, y: Array) -> Array:
+        if (samples := self._reweighted) is not None:
+            return samples._crps(y)
+        if self._has_standard:
+            base = cast(Normal, self.base)
+            z = base._standardize(y)
+            score = integrate_crps(*self._standard(), z.reshape(1, -1))
+            return base.scale[:, None] * score.reshape(z.shape)
+        return super()._crps(y)
+
+    def moments_and_crps(self, y: ArrayLike) -> tuple[Array, Array, Array]:
+        """Return mean, variance and CRPS at y from one evaluation of the cdf."""
+        if isinstance(self.base, Empirical) or self._has_standard:
+            return Distribution.moments_and_crps(self, y)
+        return super().moments_and_crps(y)
+
     def _panels(self) -> Array:
         knots = self.monotone.x[1:-1]
         if len(knots) > _MOST_KNOTS:
-            knots = knots[_spread(len(knots))]
+            knots = knots[_thinned(len(knots))]
         return self._edges(knots)
 
     def _edges(self, knots: Array) -> Array:
@@ -172,20 +183,8 @@ class Recalibrated(Integrated):
         kinks = min(len(self.monotone.x), _MOST_KNOTS) + 2 * len(_TAIL_LEVELS)
         return self.base._cells_per_row() + kinks
 
-    def _joins(self, other: RowWise) -> bool:
-        if not isinstance(other, Recalibrated) or not super()._joins(other):
-            return False
-        return isinstance(self.monotone, RowMaps) or self.monotone == other.monotone
 
-    def affine(self, loc: ArrayLike, scale: ArrayLike) -> Self:
-        """Return the distribution of ``loc + scale * Y``: the base moves, the map stays."""
-        return self._with(base=self.base.affine(loc, scale))
-
-    def __repr__(self) -> str:
-        return f"Recalibrated({self.base!r}, {self.monotone!r})"
-
-
-def _spread(n_knots: int) -> NDArray[np.intp]:
+def _thinned(n_knots: int) -> Index:
     """Choose `_MOST_KNOTS` knots: all of the outermost, where kinks are sharp, some between."""
     end = _MOST_KNOTS // 4
     between = np.linspace(end, n_knots - 1 - end, _MOST_KNOTS - 2 * end).round().astype(np.intp)

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.distributions import Distribution, Snapped
+from calibrant.distributions import Distribution, WithAtoms
 from calibrant.estimators.scaling import Scaler
 from calibrant.persistence import savable_part
 
@@ -61,7 +61,7 @@ class Atoms:
 
     def apply(self, dist: Distribution) -> Distribution:
         """Put the mass of every cell on its point."""
-        return Snapped(dist, *self.cells.T) if len(self.cells) else dist
+        return WithAtoms(dist, *self.cells.T) if len(self.cells) else dist
 
     def cdf_ends(self, dist: Distribution, y: Array) -> tuple[Array, Array]:
         """Distribution function at both ends of the cells of y, equal for y on no atom, (n,)."""

@@ -8,9 +8,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.distributions import Distribution, MonotoneMap, Recalibrated, RowMaps
+from calibrant.distributions import Distribution, MonotoneMap, Recalibrated
 from calibrant.persistence import savable_part
-from calibrant.recalibration import fit_maps_by_place, fit_pit_map
+from calibrant.recalibration import fit_conditional_pit_map, fit_pit_map
 
 Array = NDArray[np.float64]
 
@@ -59,7 +59,9 @@ class CalibrationMap:
         common = fit_pit_map(right, weight, left=left, shrink=shrink)
         means, levels = np.empty(0), np.empty((0, len(common.x) - 2))
         if predicted_mean is not None:
-            means, levels = fit_maps_by_place(common, right, predicted_mean, weight, left=left)
+            means, levels = fit_conditional_pit_map(
+                common, right, predicted_mean, weight, left=left
+            )
         return cls(common, means, levels)
 
     def apply(self, dist: Distribution, raw: Distribution) -> Distribution:
@@ -73,7 +75,7 @@ class CalibrationMap:
         """
         if not len(self.means):
             return Recalibrated(dist, self.common)
-        maps = RowMaps.between(self.common.x[1:-1], self.means, self.levels, raw.mean)
+        maps = MonotoneMap.between(self.common.x[1:-1], self.means, self.levels, raw.mean)
         return Recalibrated(dist, maps)
 
     def saved_fields(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from calibrant.estimators.plan import Plan, Recipe
 from calibrant.estimators.predictor import Predictor
 from calibrant.estimators.validation import FitData
 from calibrant.metrics import pit
-from calibrant.networks import LogisticLines, MemberNetworks, QuantileHead
+from calibrant.networks import LogisticSpline, MemberNetworks, QuantileHead
 from calibrant.persistence import savable_model
 from calibrant.training import Rows, Stage
 
@@ -97,5 +97,5 @@ def add_map(plan: Plan, predictor: Predictor) -> Predictor:
 
 
 def _mean_crps(network: MemberNetworks, rows: Rows) -> Tensor:
-    dist = cast(LogisticLines, network(rows.x))
+    dist = cast(LogisticSpline, network(rows.x))
     return (rows.weight * dist.crps(rows.y)).mean(dim=-1)

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupShuffleSplit
 
+from calibrant.checks import Index
+from calibrant.checks.folds import make_folds
 from calibrant.errors import DataError
-from calibrant.recalibration._folds import Index, make_folds
 
 Fold = tuple[Index, Index]  # positions to train on, positions held out
 

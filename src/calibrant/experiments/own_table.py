@@ -21,7 +21,7 @@ from calibrant.experiments.trial import fit_and_predict, scored
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibrant.recalibration._folds import Index
+    from calibrant.checks import Index
 
 LEAST_ROWS = 20
 _FEW_VALUES = 10
@@ -135,9 +135,9 @@ def own_table(
     >>> [len(test) for train, test in table.folds], len(table.cells(["hnn", "mmd"]))
     ([10, 10], 4)
     """
+    from calibrant.checks import finite_numbers
+    from calibrant.checks.folds import make_folds
     from calibrant.estimators._table import as_frame, check_finite, to_local
-    from calibrant.recalibration._folds import make_folds
-    from calibrant.recalibration._models import finite_numbers
 
     frame, target = as_frame(to_local(X)), finite_numbers(to_local(y), "y")
     if len(frame) != len(target):

@@ -147,12 +147,12 @@ def _fit_recalibrated(
     estimators: Sequence[Any], splits: Sequence[Split], kind: str
 ) -> Sequence[Any]:
     """Fit on four fifths of the training rows, recalibrate on the others."""
-    from calibrant.recalibration._models import take
+    from calibrant.checks import take_rows
 
     sides = [calibration_rows(len(part.y_train), **part.hold_out) for part in splits]
     _fit(estimators, [_learned(part, rows) for part, (rows, _) in zip(splits, sides, strict=True)])
     return [
-        _recalibrator(kind).fit(model, take(part.X_train, rows), part.y_train[rows])
+        _recalibrator(kind).fit(model, take_rows(part.X_train, rows), part.y_train[rows])
         for model, part, (_, rows) in zip(estimators, splits, sides, strict=True)
     ]
 
@@ -173,7 +173,7 @@ def _recalibrator(kind: str) -> Any:
 
 def _learned(split: Split, rows: Any) -> Split:
     """A split that learns from these of its training rows only."""
-    from calibrant.recalibration._models import take
+    from calibrant.checks import take_rows
 
     hold_out = dict(split.hold_out)
     if "groups" in hold_out:
@@ -182,7 +182,10 @@ def _learned(split: Split, rows: Any) -> Split:
         cut = int(0.8 * len(rows))
         hold_out["cv"] = [(np.arange(cut), np.arange(cut, len(rows)))]
     return replace(
-        split, X_train=take(split.X_train, rows), y_train=split.y_train[rows], hold_out=hold_out
+        split,
+        X_train=take_rows(split.X_train, rows),
+        y_train=split.y_train[rows],
+        hold_out=hold_out,
     )
 
 

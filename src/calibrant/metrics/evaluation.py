@@ -47,7 +47,7 @@ def evaluate(
     target = check_target(dist, y)
     level = check_level(coverage, "coverage")
     n, u = len(target), pit(dist, target)
-    mean, variance, crps = dist._moments_and_crps(target)
+    mean, variance, crps = dist.moments_and_crps(target)
     test, floor = judge_pit(u, 0.95), noise_floor(n)
     share = float(covered_counts(u, np.array([level]))[0] / n)
     by_mean = bin_calibration(u, mean, 10, level)

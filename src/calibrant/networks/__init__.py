@@ -17,7 +17,7 @@ from calibrant.networks.heads import (
 )
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
-from calibrant.networks.quantiles import LogisticLines, QuantileHead
+from calibrant.networks.quantiles import LogisticSpline, QuantileHead
 from calibrant.networks.recurrent import Recurrent
 from calibrant.networks.spec import NetworkSpec
 
@@ -28,7 +28,7 @@ __all__ = [
     "GaussianHead",
     "Head",
     "InputGate",
-    "LogisticLines",
+    "LogisticSpline",
     "MemberNetworks",
     "MixtureHead",
     "NetworkSpec",

@@ -11,8 +11,9 @@ from torch import Tensor
 from torch.distributions import Distribution as TorchDistribution
 from torch.nn.functional import logsigmoid, softplus
 
+from calibrant.checks import check_quantile_levels
 from calibrant.distributions import Quantiles
-from calibrant.distributions.lines import Lines, checked_levels
+from calibrant.distributions.logistic_pieces import LogisticPieces
 from calibrant.networks.heads import to_numpy
 
 _LEAST_SLOPE = 1e-5  # in units of the scaled target; a density of 25,000 at the median
@@ -23,7 +24,7 @@ def _like(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -
     return torch.tensor(values, dtype=dtype, device=device)
 
 
-class LogisticLines(TorchDistribution):
+class LogisticSpline(TorchDistribution):
     """The distribution of `Quantiles` with gradients: what the quantile head is trained with.
 
     Parameters
@@ -32,12 +33,12 @@ class LogisticLines(TorchDistribution):
         Quantiles at the first knot.
     slopes : tensor of shape (..., n, K - 1)
         Slopes of the lines in the log-odds of the level, > 0.
-    lines : Lines
+    lines : LogisticPieces
     """
 
     arg_constraints = {}  # noqa: RUF012 (torch's own way to say that nothing is checked)
 
-    def __init__(self, start: Tensor, slopes: Tensor, lines: Lines) -> None:
+    def __init__(self, start: Tensor, slopes: Tensor, lines: LogisticPieces) -> None:
         super().__init__(start.shape, validate_args=False)
         self.slopes = slopes
         self._knots, self._ends, self._constants = (
@@ -83,7 +84,7 @@ class QuantileHead:
     levels: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        checked_levels(self.levels)
+        check_quantile_levels(self.levels)
 
     @property
     def n_outputs(self) -> int:
@@ -91,8 +92,8 @@ class QuantileHead:
         return len(self.levels)
 
     @cached_property
-    def _lines(self) -> Lines:
-        return Lines.between(checked_levels(self.levels))
+    def _lines(self) -> LogisticPieces:
+        return LogisticPieces.between(check_quantile_levels(self.levels))
 
     @property
     def _middle(self) -> int:
@@ -105,12 +106,12 @@ class QuantileHead:
         bias[0] = mean + slope * float(self._lines.knots[self._middle])
         return bias
 
-    def torch_distribution(self, outputs: Tensor) -> LogisticLines:
+    def torch_distribution(self, outputs: Tensor) -> LogisticSpline:
         """Distribution of batch shape (..., n); it has a `crps`."""
         slopes = softplus(outputs[..., 1:]) + _LEAST_SLOPE
         steps = _like(tuple(self._lines.knots), slopes.dtype, slopes.device).diff()
         below = (slopes * steps)[..., : self._middle].sum(dim=-1)
-        return LogisticLines(outputs[..., 0] - below, slopes, self._lines)
+        return LogisticSpline(outputs[..., 0] - below, slopes, self._lines)
 
     def distribution(self, outputs: Tensor) -> Quantiles:
         """Quantiles of n rows."""

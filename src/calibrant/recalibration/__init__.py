@@ -1,10 +1,10 @@
 """Recalibration: distributions in, distributions out."""
 
-from calibrant.recalibration._wrapped import Recalibrator
+from calibrant.recalibration._recalibrator import Recalibrator
 from calibrant.recalibration.adaptive import AdaptiveRecalibrator
+from calibrant.recalibration.conditional_pit_map import fit_conditional_pit_map
 from calibrant.recalibration.conformal import ConformalRecalibrator
 from calibrant.recalibration.isotonic import IsotonicRecalibrator
-from calibrant.recalibration.maps_by_place import fit_maps_by_place
 from calibrant.recalibration.pit_map import fit_pit_map
 
 __all__ = [
@@ -12,6 +12,6 @@ __all__ = [
     "ConformalRecalibrator",
     "IsotonicRecalibrator",
     "Recalibrator",
-    "fit_maps_by_place",
+    "fit_conditional_pit_map",
     "fit_pit_map",
 ]

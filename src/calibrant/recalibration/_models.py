@@ -1,4 +1,4 @@
-"""Any model and its calibration rows, reached by their methods alone."""
+"""Models to recalibrate and their calibration rows."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.utils.validation import has_fit_parameter
 
 from calibrant import errors
+from calibrant.checks import Array, Index, finite_numbers, take_rows
+from calibrant.checks.folds import make_folds
 from calibrant.distributions import Distribution, concatenate
 from calibrant.errors import DataError, ParameterError
-from calibrant.recalibration._folds import Index, make_folds
 
-Array = NDArray[np.float64]
 Prediction = Distribution | Array  # distributions where the model has them, else points (n,)
 
 
 def check_model(model: Any, *, fitted: bool) -> None:
-    """Say what is missing in something that can't be wrapped."""
+    """Check that a model has the methods that recalibration calls."""
     predicts = hasattr(model, "predict_dist") or hasattr(model, "predict")
     if isinstance(model, type) or not predicts:
         shown = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
@@ -53,31 +53,26 @@ def check_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Ar
     return table, target, weight
 
 
-def take(X: Any, rows: Index) -> Any:
-    """Return rows of a frame, array, tensor or sparse matrix by position."""
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-
-
 def predicted(model: Any, X: Any) -> Prediction:
-    """What a fitted model says of every row of X, checked."""
+    """Return what a fitted model predicts for every row of X, checked."""
     try:
-        said = model.predict_dist(X) if hasattr(model, "predict_dist") else model.predict(X)
+        made = model.predict_dist(X) if hasattr(model, "predict_dist") else model.predict(X)
     except SklearnNotFittedError as cause:
         raise errors.NotFittedError(
             f"The {type(model).__name__} is not fitted. Fit it first, on other rows than the "
             "calibration rows, or hand it to cross_fit."
         ) from cause
-    if hasattr(model, "predict_dist") and not isinstance(said, Distribution):
+    if hasattr(model, "predict_dist") and not isinstance(made, Distribution):
         raise ParameterError(
             f"predict_dist of {type(model).__name__} must return a distribution of "
-            f"calibrant.distributions, such as Normal(mean, stddev), got {type(said).__name__}."
+            f"calibrant.distributions, such as Normal(mean, stddev), got {type(made).__name__}."
         )
-    points: Prediction = (
-        said if isinstance(said, Distribution) else finite_numbers(said, "The model's predictions")
+    prediction: Prediction = (
+        made if isinstance(made, Distribution) else finite_numbers(made, "The model's predictions")
     )
-    if len(points) != (n_rows := X.shape[0] if hasattr(X, "shape") else len(X)):
-        raise DataError(f"The model predicts {len(points)} values for {n_rows} rows.")
-    return points
+    if len(prediction) != (n_rows := X.shape[0] if hasattr(X, "shape") else len(X)):
+        raise DataError(f"The model predicts {len(prediction)} values for {n_rows} rows.")
+    return prediction
 
 
 def out_of_fold(
@@ -89,7 +84,7 @@ def out_of_fold(
     cv: Any,
     groups: ArrayLike | None,
 ) -> tuple[Prediction, Index, Any]:
-    """Predict every fold by a clone fitted on the others; then fit one on all rows.
+    """Predict every fold with a clone fitted on the others, then fit one clone on all rows.
 
     Returns
     -------
@@ -100,11 +95,11 @@ def out_of_fold(
     """
     labels = None if groups is None else np.asarray(groups)
     if labels is not None and labels.shape != y.shape:
-        raise DataError(f"groups must have one label a row, {y.shape}, got {labels.shape}.")
+        raise DataError(f"groups must have one label per row, {y.shape}, got {labels.shape}.")
     parts, held_out = [], []
     for train, test in make_folds(cv, X, y, labels):
         fitted = _fit_clone(model, X, y, weight, labels, train)
-        parts.append(predicted(fitted, take(X, test)))
+        parts.append(predicted(fitted, take_rows(X, test)))
         held_out.append(test)
     whole = _fit_clone(model, X, y, weight, labels, np.arange(len(y)))
     return _joined(parts), np.concatenate(held_out), whole
@@ -123,33 +118,12 @@ def _fit_clone(
         if not has_fit_parameter(model, "sample_weight"):
             raise ParameterError(f"fit of {type(model).__name__} takes no sample_weight.")
         options["sample_weight"] = weight[rows]
-    # An estimator that holds out rows of its own must not cut through a group either.
+    # A model that holds out rows of its own must not split a group either.
     if groups is not None and has_fit_parameter(model, "groups"):
         options["groups"] = groups[rows]
-    return clone(model).fit(take(X, rows), y[rows], **options)
+    return clone(model).fit(take_rows(X, rows), y[rows], **options)
 
 
 def _joined(parts: list[Prediction]) -> Prediction:
     distributions = [part for part in parts if isinstance(part, Distribution)]
     return concatenate(distributions) if distributions else np.concatenate(cast(list[Array], parts))
-
-
-def finite_numbers(values: Any, name: str) -> Array:
-    """One finite number a row, (n,); a column (n, 1) is flattened."""
-    local = values.detach().cpu() if hasattr(values, "detach") else values
-    try:
-        array = np.asarray(local, dtype=np.float64)
-    except (TypeError, ValueError) as cause:
-        raise DataError(f"{name} must be numbers: {cause}") from cause
-    # (n,) against (n, 1) would broadcast to (n, n) without a word.
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise DataError(f"{name} must have one number a row, got shape {array.shape}.")
-    wrong = np.flatnonzero(~np.isfinite(array))
-    if len(wrong):
-        raise DataError(
-            f"{name} must be finite, but {len(wrong)} of {len(array)} values are not (the first "
-            f"is {array[wrong[0]]} in row {wrong[0]}). Drop or impute these rows."
-        )
-    return array

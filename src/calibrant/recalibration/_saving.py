@@ -1,4 +1,4 @@
-"""What of a recalibrator goes into a model folder, and back."""
+"""Saving recalibrators to model folders and loading them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calibrant.errors import ModelFileError, ParameterError
 from calibrant.persistence import check_class, is_savable, load_any, write_model
 
 if TYPE_CHECKING:
-    from calibrant.recalibration._wrapped import Recalibrator
+    from calibrant.recalibration._recalibrator import Recalibrator
 
 Model = TypeVar("Model", bound="Recalibrator")
 

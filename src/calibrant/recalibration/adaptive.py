@@ -1,4 +1,4 @@
-"""Recalibration that follows a stream: adaptive conformal inference over all levels."""
+"""Recalibration over time: adaptive conformal inference at all levels."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from calibrant.distributions import Distribution, Warped
-from calibrant.distributions.warped import END
+from calibrant.checks import Array, finite_numbers
+from calibrant.distributions import Distribution, ScoreRecalibrated
+from calibrant.distributions.score_recalibrated import END
 from calibrant.errors import DataError, ModelFileError, ParameterError
-from calibrant.recalibration._models import finite_numbers
-from calibrant.recalibration._tracking import (
+from calibrant.recalibration.quantile_tracking import (
     FARTHEST,
     LEVELS,
     SCORES,
-    Array,
     QuantileTrackers,
     moved_apart,
 )
 
 _LOSS_MEMORY = 300  # rows after which a past loss counts 1 / e
-_EAGERNESS = 3.0  # a third more of lost score costs a tracker a factor e of its weight
+_LEARNING_RATE = 3.0  # a tracker whose loss is a third larger has a weight smaller by e
 _FEEDBACK_MEMORY = 400.0  # slow: what is left to correct is small and one-sided
 
 
 def _ended(scores: Array) -> Array:
-    """Scores between the two ends, which no correction moves, (37,)."""
+    """Scores with both ends, which no correction moves, (37,)."""
     return np.concatenate([[-END], scores, [END]])
 
 
@@ -37,44 +36,45 @@ _ENDED = _ended(SCORES)
 
 
 class AdaptiveRecalibrator:
-    """Recalibration in time: distributions in, outcomes one by one, distributions out.
+    """Recalibration over time: takes distributions and outcomes, returns distributions.
 
-    A model that was calibrated yesterday need not be so tomorrow. With
+    A model that was calibrated yesterday may not be calibrated tomorrow. With
     ``z_t = Phi^{-1}(F_t(y_t))`` the normal score of outcome t under the model's own (static)
     distribution, the quantile ``theta_j`` of z of each of 35 levels ``a_j`` is tracked by
 
         theta_j <- theta_j + s / (m_j phi(z_{a_j})) (a_j - 1{z_t <= theta_j}),
 
-    which is adaptive conformal inference (Gibbs and Candes, 2021) over all levels: a level that
-    covers too little moves until it does not, whatever the series does. The step gives every
-    level a memory of about m rows in units of the present spread s; a far level is met in so few
-    rows that its m_j is at least ``1 / min(a_j, 1 - a_j)``. Quantiles are sorted after each step.
+    which is adaptive conformal inference (Gibbs and Candes, 2021) at all levels: a level that
+    covers too little moves until it does not, however the series behaves. The step gives every
+    level a memory of about m rows, in units of the present spread s; so few rows inform an
+    extreme level that its m_j is at least ``1 / min(a_j, 1 - a_j)``. Quantiles are sorted after
+    each step.
 
     No memory is right for every series, so several are tracked at once and averaged, level by
     level (as in DtACI, Gibbs and Candes, 2024), with weights ``exp(-3 L)``, L their CRPS in normal
     scores summed over the past with a memory of 300 rows. One of them never moves: where the
-    model is calibrated as it is, its weight grows and little noise is added.
+    model is already calibrated, its weight grows and little noise is added.
 
-    An average of trackers is no longer bound to cover, and lags behind a steady drift. Its own
+    The average of trackers has no coverage guarantee, and lags behind a steady drift. Its own
     normal scores are therefore tracked once more, slowly (400 rows), and corrected.
 
-    The result is a `Warped`: the quantile of level a_j is that of the static distribution at
-    ``Phi(theta_j)``, corrected. Nothing is refitted.
+    The result is a `ScoreRecalibrated`: the quantile of level a_j is that of the static
+    distribution at ``Phi(theta_j)``, corrected. Nothing is refitted.
 
     Parameters
     ----------
     memory : sequence of float
-        Rows that each tracker remembers; ``inf`` stays with the model's own distribution.
+        Rows that each tracker remembers; ``inf`` keeps the model's own distribution.
 
     Notes
     -----
     An outcome that is an atom of its distribution gets a PIT value drawn uniformly over the jump,
-    from a stream of numbers with a fixed seed that continues from call to call: feeding rows
-    one by one or all at once is the same to the last bit.
+    from a random stream with a fixed seed that continues from call to call: updating row by row
+    or all at once gives the same result to the last bit.
 
     Coverage is corrected by its own errors, so over a long stream it comes closer to nominal
-    than the binomial noise of a perfect forecaster. That is a property of the average over time;
-    it does not say that every hour, or every kind of row, is calibrated.
+    than the binomial noise of a perfect forecaster. That holds for the average over time; it does
+    not mean that every hour, or every kind of row, is calibrated.
 
     Examples
     --------
@@ -108,9 +108,9 @@ class AdaptiveRecalibrator:
     # ---- learning ---------------------------------------------------------------------------
 
     def start(self, dist: Distribution, y: ArrayLike) -> Self:
-        """Forget everything and begin from held-out rows, in time order.
+        """Forget everything and start with held-out rows, in time order.
 
-        Without it the first rows are recalibrated by the identity.
+        Without it the first rows are not changed.
         """
         self._reset()
         return self.update(dist, y)
@@ -121,9 +121,9 @@ class AdaptiveRecalibrator:
         Parameters
         ----------
         dist : Distribution of n rows
-            What the model said of them, not recalibrated.
+            The model's predictions, not recalibrated.
         y : array of shape (n,)
-            What came.
+            Outcomes.
         """
         for score in self._scores(dist, y):
             self._learn(score)
@@ -153,14 +153,14 @@ class AdaptiveRecalibrator:
     # ---- predicting -------------------------------------------------------------------------
 
     def transform(self, dist: Distribution) -> Distribution:
-        """Recalibrate rows that have not been observed, with what is known now."""
+        """Recalibrate rows whose outcomes are not known yet."""
         _check(dist)
-        return Warped(dist, np.tile(self._knots(), (len(dist), 1)), LEVELS)
+        return ScoreRecalibrated(dist, np.tile(self._knots(), (len(dist), 1)), LEVELS)
 
     def follow(self, dist: Distribution, y: ArrayLike, lag: int = 1) -> Distribution:
-        """Go through a stream: recalibrate each row, then learn from it.
+        """Recalibrate each row of a stream, then learn from it.
 
-        The same as ``transform`` of each row before ``update`` with it, but fast.
+        The same as calling ``transform`` and then ``update`` row by row, but fast.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class AdaptiveRecalibrator:
         Returns
         -------
         Distribution of n rows
-            The recalibrator is left as it is after the whole stream.
+            The recalibrator has then learned from the whole stream.
         """
         if not isinstance(lag, int | np.integer) or lag < 1:
             raise ParameterError(f"lag must be a whole number of at least 1 row, got {lag!r}.")
@@ -185,15 +185,15 @@ class AdaptiveRecalibrator:
             self._learn(score)
             knots[i] = self._knots()
         known = np.maximum(np.arange(len(scores)) - (lag - 1), 0)
-        return Warped(dist, knots[known], LEVELS)
+        return ScoreRecalibrated(dist, knots[known], LEVELS)
 
     def _averaged(self) -> Array:
-        """Quantiles of all trackers, weighted by how well they did, between the ends, (37,)."""
-        weights = np.exp(-_EAGERNESS * (self._losses - self._losses.min()))
+        """Quantiles of all trackers, weighted by their past losses, with both ends, (37,)."""
+        weights = np.exp(-_LEARNING_RATE * (self._losses - self._losses.min()))
         return _ended(moved_apart(weights @ self._trackers.quantiles / weights.sum()))
 
     def _knots(self) -> Array:
-        """Scores of the static distribution where the levels are now, (35,)."""
+        """Scores of the static distribution at the recalibrated levels, (35,)."""
         return moved_apart(np.interp(self._feedback.quantiles[0], _ENDED, self._average))
 
     # ---- saving -----------------------------------------------------------------------------

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from calibrant.checks import Array, Index, check_levels
 from calibrant.distributions import Clipped, Distribution, MonotoneMap
 from calibrant.errors import CalibrantWarning, DataError, ParameterError
 from calibrant.persistence import savable_model
-from calibrant.recalibration._models import Array, Prediction
-from calibrant.recalibration._shape import Spread, invertible_map
-from calibrant.recalibration._wrapped import Recalibrator
+from calibrant.recalibration._invertible_map import invertible_map
+from calibrant.recalibration._models import Prediction
+from calibrant.recalibration._recalibrator import Recalibrator
+from calibrant.recalibration.residual_scale import ResidualScale
 
 
 @savable_model
@@ -28,19 +30,19 @@ class ConformalRecalibrator(Recalibrator):
         F(location + scale s_(i)) = i / (n + 1),   i = 1 ... n,
 
     as in a split conformal predictive system (Vovk et al. 2020). Between neighbouring scores and
-    beyond the outermost ones the mass, ``1 / (n + 1)`` each, is spread like the normal
+    beyond the outermost ones the mass, ``1 / (n + 1)`` each, is distributed like the normal
     distribution with the centre and width of the scores: F is continuous and every quantile
-    finite. (It is ``Recalibrated(Normal(...), g)`` with knots of g at the scores.)
+    is finite. (It is ``Recalibrated(Normal(...), g)`` with knots of g at the scores.)
 
     Parameters
     ----------
-    normalise : bool, default True
+    normalize : bool, default True
         Divide residuals by the predicted standard deviation, so that rows predicted as uncertain
         get wide intervals; otherwise, and for models that predict points only, the scale is 1.
     guarantee : bool, default False
-        Give `predict_interval` and `predict_quantiles` a coverage that holds in finite samples:
+        Guarantee the coverage of `predict_interval` and `predict_quantiles` in finite samples:
         bounds are order statistics of the scores, not interpolated, and infinite, with a
-        warning, where n is too small to promise the level. For `fit` only.
+        warning, where n is too small to guarantee the level. For `fit` only.
 
     Attributes
     ----------
@@ -51,7 +53,7 @@ class ConformalRecalibrator(Recalibrator):
         Held-out rows that g was learned from.
     scores_ : array of shape (n_calibration_,)
         Sorted scores of the held-out rows.
-    spread_ : Spread
+    residual_scale_ : ResidualScale
         Centre and width of the scores.
 
     Notes
@@ -60,7 +62,7 @@ class ConformalRecalibrator(Recalibrator):
     the recalibrated distribution too.
 
     With ``cross_fit`` scores come from models fitted on fewer rows than the one that predicts:
-    coverage is close to the level in practice, but nothing is promised.
+    coverage is close to the level in practice, but not guaranteed.
 
     References
     ----------
@@ -83,10 +85,10 @@ class ConformalRecalibrator(Recalibrator):
     """
 
     scores_: Array
-    spread_: Spread
+    residual_scale_: ResidualScale
 
-    def __init__(self, normalise: bool = True, guarantee: bool = False) -> None:
-        self.normalise = normalise
+    def __init__(self, normalize: bool = True, guarantee: bool = False) -> None:
+        self.normalize = normalize
         self.guarantee = guarantee
 
     # ---- the distribution -------------------------------------------------------------------
@@ -94,19 +96,19 @@ class ConformalRecalibrator(Recalibrator):
     def _learn(self, prediction: Prediction, y: Array, weight: Array) -> MonotoneMap:
         if self.guarantee and np.any(weight != weight[0]):
             raise ParameterError(
-                "guarantee=True promises coverage for exchangeable rows, and rows of unequal "
-                "weight are not. Leave sample_weight out, or set guarantee=False."
+                "guarantee=True needs exchangeable rows, and rows of unequal weight are not "
+                "exchangeable. Leave sample_weight out, or set guarantee=False."
             )
         location, scale = self._location_scale(prediction)
         scores = (y - location) / scale
-        spread, order = Spread.fit(scores, weight), np.argsort(scores)
-        self.spread_, self.scores_ = spread, scores[order]
+        fitted, order = ResidualScale.fit(scores, weight), np.argsort(scores)
+        self.residual_scale_, self.scores_ = fitted, scores[order]
         # A new row counts as one of average weight: with equal weights these are i / (n + 1).
         level = np.cumsum(weight[order]) / (weight.sum() + weight.mean())
-        return invertible_map(ndtr((self.scores_ - spread.centre) / spread.width), level)
+        return invertible_map(ndtr((self.scores_ - fitted.centre) / fitted.width), level)
 
     def _base(self, prediction: Prediction) -> Distribution:
-        return self.spread_.normal(*self._location_scale(prediction))
+        return self.residual_scale_.normal(*self._location_scale(prediction))
 
     def _recalibrated(self, prediction: Prediction) -> Distribution:
         dist = super()._recalibrated(prediction)
@@ -117,25 +119,25 @@ class ConformalRecalibrator(Recalibrator):
     def _location_scale(self, prediction: Prediction) -> tuple[Array, Array]:
         if not isinstance(prediction, Distribution):
             return prediction, np.ones(len(prediction))
-        # Mass moved onto a bound would make the spread vanish there.
+        # Mass moved onto a bound would make the standard deviation vanish there.
         free = prediction.base if isinstance(prediction, Clipped) else prediction
-        if not self.normalise:
+        if not self.normalize:
             return free.mean, np.ones(len(free))
         scale = free.stddev
         if not np.all(scale > 0):
             raise DataError(
                 f"Row {np.argmin(scale)} has a predicted standard deviation of 0, by which its "
-                "residual can't be divided. Use normalise=False."
+                "residual can't be divided. Use normalize=False."
             )
         return free.mean, scale
 
     def _to_tensors(self) -> dict[str, Array]:
-        own = {"spread": np.array(self.spread_), "scores": self.scores_}
+        own = {"residual_scale": np.array(self.residual_scale_), "scores": self.scores_}
         return super()._to_tensors() | own
 
     def _from_tensors(self, tensors: dict[str, Array]) -> None:
         super()._from_tensors(tensors)
-        self.spread_ = Spread(*tensors["spread"].tolist())
+        self.residual_scale_ = ResidualScale(*tensors["residual_scale"].tolist())
         self.scores_ = tensors["scores"]
 
     # ---- the guarantee ----------------------------------------------------------------------
@@ -162,7 +164,7 @@ class ConformalRecalibrator(Recalibrator):
         if not self.guarantee:
             return super().predict_interval(X, coverage)
         prediction = self._predicted(X)
-        level = _levels(coverage, "coverage")
+        level = np.atleast_1d(check_levels(coverage, "coverage"))
         self._warn_if_too_few("coverage", level, 1.0 - level)
         radius = _padded(np.sort(np.abs(self.scores_)))[_ceil((len(self.scores_) + 1) * level)]
         bounds = self._at_scores(prediction, np.concatenate([-radius, radius]))
@@ -184,7 +186,7 @@ class ConformalRecalibrator(Recalibrator):
         if not self.guarantee:
             return super().predict_quantiles(X, alpha)
         prediction = self._predicted(X)
-        level = _levels(alpha, "alpha")
+        level = np.atleast_1d(check_levels(alpha, "alpha"))
         self._warn_if_too_few("alpha", level, np.minimum(level, 1.0 - level))
         rank = (len(self.scores_) + 1) * level
         chosen = np.where(level < 0.5, -_ceil(-rank), _ceil(rank))
@@ -200,25 +202,16 @@ class ConformalRecalibrator(Recalibrator):
         return values
 
     def _warn_if_too_few(self, name: str, level: Array, tail: Array) -> None:
-        """Say how many rows it takes to promise levels with so much outside."""
+        """Warn where there are too few rows to guarantee levels with these tails."""
         hardest = int(np.argmin(tail))
         needed = float(np.ceil((1.0 - 1e-9) / tail[hardest] - 1.0))  # 1 / (1 - 0.9999) > 10000
         if needed > len(self.scores_):
             warnings.warn(
-                f"{name}={level[hardest]:g} can't be promised with {len(self.scores_)} "
+                f"{name}={level[hardest]:g} can't be guaranteed with {len(self.scores_)} "
                 f"calibration rows, it needs at least {needed:.0f}: bounds are infinite.",
                 CalibrantWarning,
                 stacklevel=3,
             )
-
-
-def _levels(values: ArrayLike, name: str) -> Array:
-    level = np.asarray(values, dtype=np.float64)
-    if level.ndim > 1 or level.size == 0 or not np.all((level > 0) & (level < 1)):
-        raise ParameterError(
-            f"{name} must be one number or a list of numbers in (0, 1), got {values!r}."
-        )
-    return np.atleast_1d(level)
 
 
 def _padded(ordered: Array) -> Array:
@@ -226,6 +219,7 @@ def _padded(ordered: Array) -> Array:
     return np.concatenate([[-np.inf], ordered, [np.inf]])
 
 
-def _ceil(rank: Array) -> Any:
+def _ceil(rank: Array) -> Index:
     # 100 * 0.55 is 55.00000000000001 and means 55.
-    return np.ceil(np.round(rank, 9)).astype(np.intp)
+    ceiling: Index = np.ceil(np.round(rank, 9)).astype(np.intp)
+    return ceiling

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
+from calibrant.checks import Array
 from calibrant.distributions import Distribution, MonotoneMap
 from calibrant.persistence import savable_model
-from calibrant.recalibration._models import Array, Prediction
-from calibrant.recalibration._shape import Spread, invertible_map
-from calibrant.recalibration._wrapped import Recalibrator
+from calibrant.recalibration._invertible_map import invertible_map
+from calibrant.recalibration._models import Prediction
+from calibrant.recalibration._recalibrator import Recalibrator
+from calibrant.recalibration.residual_scale import ResidualScale
 
 
 @savable_model
@@ -22,7 +24,7 @@ class IsotonicRecalibrator(Recalibrator):
 
         g(p) = (n R(p) + p) / (n + 1),
 
-    as if the model itself had been one observation more: g keeps a slope of ``1 / (n + 1)``
+    as if the model itself were one more observation: g keeps a slope of ``1 / (n + 1)``
     where R is flat, so that it has an inverse and no density is zero.
 
     A model that predicts points only gets ``Normal(prediction + centre, width)`` as its
@@ -35,15 +37,15 @@ class IsotonicRecalibrator(Recalibrator):
         The map g.
     n_calibration_ : int
         Held-out rows that g was learned from.
-    spread_ : Spread or None
+    residual_scale_ : ResidualScale or None
         Centre and width of the residuals; None where the model has distributions of its own.
 
     Notes
     -----
-    R is the empirical distribution of the PIT values with a knot at every row: right for
+    R is the empirical distribution of the PIT values, with a knot at every row: good for
     coverage and CRPS, too rough for densities. `fit_pit_map` is the smooth version. Targets
     more than about 8 standard deviations out have a PIT of 0 or 1 and can't be told apart;
-    `ConformalRecalibrator` does.
+    `ConformalRecalibrator` can.
 
     Examples
     --------
@@ -59,26 +61,28 @@ class IsotonicRecalibrator(Recalibrator):
     (5, 2)
     """
 
-    spread_: Spread | None
+    residual_scale_: ResidualScale | None
 
     def _learn(self, prediction: Prediction, y: Array, weight: Array) -> MonotoneMap:
         points = not isinstance(prediction, Distribution)
-        self.spread_ = Spread.fit(y - prediction, weight) if points else None
+        self.residual_scale_ = ResidualScale.fit(y - prediction, weight) if points else None
         return isotonic_map(_pit(self._base(prediction), y), weight)
 
     def _base(self, prediction: Prediction) -> Distribution:
         if isinstance(prediction, Distribution):
             return prediction
-        assert self.spread_ is not None
-        return self.spread_.normal(prediction, np.ones(len(prediction)))
+        assert self.residual_scale_ is not None
+        return self.residual_scale_.normal(prediction, np.ones(len(prediction)))
 
     def _to_tensors(self) -> dict[str, Array]:
-        spread = {} if self.spread_ is None else {"spread": np.array(self.spread_)}
-        return super()._to_tensors() | spread
+        fitted = self.residual_scale_
+        own = {} if fitted is None else {"residual_scale": np.array(fitted)}
+        return super()._to_tensors() | own
 
     def _from_tensors(self, tensors: dict[str, Array]) -> None:
         super()._from_tensors(tensors)
-        self.spread_ = Spread(*tensors["spread"].tolist()) if "spread" in tensors else None
+        saved = tensors.get("residual_scale")
+        self.residual_scale_ = None if saved is None else ResidualScale(*saved.tolist())
 
 
 def isotonic_map(pit: Array, weight: Array) -> MonotoneMap:
@@ -89,7 +93,7 @@ def isotonic_map(pit: Array, weight: Array) -> MonotoneMap:
     share = share[np.searchsorted(values, values, side="right") - 1]  # ties share the last one
     curve = IsotonicRegression(y_min=0.0, y_max=1.0).fit(values, share, sample_weight=weights)
     x, observed = curve.X_thresholds_, curve.y_thresholds_
-    rows = weights.sum() ** 2 / np.sum(weights**2)  # as many equal ones would know as much
+    rows = weights.sum() ** 2 / np.sum(weights**2)  # effective number of rows
     return invertible_map(x, (rows * observed + x) / (rows + 1.0))
 
 

@@ -1,4 +1,4 @@
-"""The monotone map that makes held-out probability integral transforms uniform."""
+"""The monotone map that makes held-out PIT values uniform."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
+from calibrant.checks import Array
 from calibrant.distributions import MonotoneMap
 from calibrant.errors import DataError, ParameterError
 
-_CLOSEST = 1e-9  # knots nearer than this, in probability, are one
+_CLOSEST = 1e-9  # knots closer than this, in probability, are one
 _NARROWEST = 0.01  # scale of normal scores
-_LEAST_FOR_SPREAD = 50  # fewer values make a perfect forecaster worse than they mend a bad one
-# Of the deviation that chance explains, what is left when mean and variance are those of the
-# values: the Cramer-von Mises statistic of normals has the mean 1/6, and 0.06 with both fitted.
+_LEAST_FOR_SPREAD = 50  # with fewer, a perfect forecaster loses more than a bad one gains
+# Share of the deviation by chance that is left after mean and variance are fitted: the
+# Cramer-von Mises statistic of normals has the mean 1/6, and 0.06 with both fitted.
 _AFTER_SPREAD = 0.36
-_ROUNDS = 30
-_PLACES = 8
-Array = NDArray[np.float64]
+_MOST_ROUNDS = 30
+_DRAWS = 8  # PIT values per row on an atom
 
 
 def fit_pit_map(
@@ -36,11 +36,11 @@ def fit_pit_map(
     ``i / (m + 1)``, the finite-sample correction that makes a new row fall below it with exactly
     that probability. There are about ``3 m^(1/3)`` levels evenly spaced, enough for the shape
     and few enough that the density between them is not noise, and levels 1, 2, 4 ... over
-    m + 1 towards both ends, where a tail is decided by few rows.
+    m + 1 towards both ends, where few rows determine a tail.
 
     A perfect forecaster shows a mean squared deviation of ``1 / (6 m)`` from the diagonal by
     chance alone. With c the share of the observed deviation that chance explains, the map is
-    drawn towards the identity by ``c^2``: where there is no more than chance it is the identity
+    shrunk towards the identity by ``c^2``: where there is no more than chance it is the identity
     and adds no noise. (The square, not c as in James-Stein shrinkage: deviations of one sign
     add up over levels, and a bias costs more in coverage than the noise that it saves.)
 
@@ -51,20 +51,20 @@ def fit_pit_map(
     sample_weight : array of shape (m,), optional
     left : array of shape (m,), optional
         ``F(y-)`` of targets on atoms, where pit is ``F(y)``. A map moves both ends of an atom, and
-        the transform is uniform between them afterwards, so g is the map for which
-        ``g(F(y-)) + v (g(F(y)) - g(F(y-)))`` with v uniform is uniform. It is found by repeating
-        what has a closed form without atoms.
+        the randomized PIT is uniform between them, so g is the map for which
+        ``g(F(y-)) + v (g(F(y)) - g(F(y-)))`` with v uniform is uniform. It is found by iterating
+        the closed form for values without atoms.
     shrink : bool or "spread", default True
-        Draw the map towards the identity by what chance explains. "spread" draws it towards
-        ``Phi((Phi^-1(p) - a) / b)`` instead, whose shift and scale are learned first, from 50 rows
-        on: for networks, which are nearly always too sure of themselves, also where the rows at
-        hand do not prove it. With atoms there is nothing to draw: the search starts at the
-        identity and ends where chance explains the rest.
+        Shrink the map towards the identity by what chance explains. "spread" shrinks it towards
+        ``Phi((Phi^-1(p) - a) / b)`` instead, whose shift and scale are fitted first, given at least
+        50 rows: for networks, which are nearly always overconfident, even where the rows at hand
+        do not prove it. With atoms nothing is shrunk: the iteration starts at the identity and
+        ends where chance explains the rest.
 
     Returns
     -------
     MonotoneMap
-        To be used as ``Recalibrated(dist, g)``.
+        For ``Recalibrated(dist, g)``.
     """
     if shrink not in (True, False, "spread"):
         raise ParameterError(f'shrink must be True, False or "spread", got {shrink!r}.')
@@ -92,12 +92,12 @@ def fit_pit_map(
 def _smooth(
     values: Array, weights: Array, shrink: bool | Literal["spread"], copies: int = 1
 ) -> MonotoneMap:
-    """Map of values without atoms, each row of which stands there so many times."""
+    """Map of values without atoms; `copies` is the number of values per row."""
     order = np.argsort(values)
     values, weights = values[order], weights[order]
     # With equal weights these are i / (m + 1).
     attained = np.cumsum(weights) / (weights.sum() + copies * weights.mean())
-    # As many equal ones would know as much.
+    # Effective number of rows.
     rows = weights.sum() ** 2 / np.sum(weights**2) / copies
     levels = _levels(round(rows))
     x, y = _strictly_inside(np.interp(levels, attained, values), levels)
@@ -114,8 +114,8 @@ def _smooth(
 def _normal_line(values: Array, attained: Array, rows: float) -> tuple[float, float] | None:
     """Shift and scale that make the normal scores of the values standard normal.
 
-    A line through their quantiles at 5%, 10% ... 95%: tails are few rows, and another story. None
-    where the values are too few, or so alike that they tell no spread.
+    A line through their quantiles at 5%, 10% ... 95%, without the few rows of the tails. None
+    where the values are too few, or too similar to have a spread.
     """
     if rows < _LEAST_FOR_SPREAD:
         return None
@@ -126,53 +126,53 @@ def _normal_line(values: Array, attained: Array, rows: float) -> tuple[float, fl
 
 
 def deviation(values: Array, attained: Array, rows: float) -> float:
-    """Cramer-von Mises distance of increasing PIT values from uniform ones, 1 by chance on average.
+    """Cramer-von Mises distance of sorted PIT values from uniform ones, on average 1 by chance.
 
     Parameters
     ----------
     values, attained : arrays of shape (m,)
         PIT values and the shares of the rows up to each.
     rows : float
-        How many equally weighted rows would know as much.
+        Effective number of rows: how many equally weighted ones carry as much information.
     """
     grid = np.arange(1, 100) / 100
     return float(6.0 * rows * np.mean((np.interp(grid, values, attained) - grid) ** 2))
 
 
 def _through_atoms(left: Array, right: Array, weights: Array) -> MonotoneMap:
-    """Map by map, each as if values inside atoms could be moved, until chance explains the rest.
+    """Compose maps of values drawn inside atoms until chance explains the remaining error.
 
-    Many maps may do, and a long way leads to odd ones: the best so far counts.
+    The solution is not unique and many rounds lead to irregular maps, so the best one is kept.
     """
     by_chance = 0.316 * np.sqrt(np.sum(weights**2)) / weights.sum()  # see `noise_floor`
-    every = np.repeat(weights, _PLACES)
+    every = np.repeat(weights, _DRAWS)
     knots = np.quantile(np.concatenate([left, right]), _levels(2 * len(left)))
     x, y = _strictly_inside(knots, knots)
     best, least = MonotoneMap(x, y), math.inf
-    for _ in range(_ROUNDS):
+    for _ in range(_MOST_ROUNDS):
         found = MonotoneMap(x, y)
         u = _between(found(left), found(right)).ravel()
         if (error := _coverage_error(u, every)) < least:
             best, least = found, error
         if error <= by_chance:
             break
-        y, x = _strictly_inside(_smooth(u, every, shrink=False, copies=_PLACES)(y), x)
+        y, x = _strictly_inside(_smooth(u, every, shrink=False, copies=_DRAWS)(y), x)
     return best
 
 
 def _between(left: Array, right: Array) -> Array:
-    """Values (m, 8) between the ends of atoms, one in each eighth: chance with little of its noise.
+    """Stratified draws (m, 8) between the ends of atoms, one in each eighth.
 
     Not the middles of the eighths: where atoms are wide, all rows would have the same eight.
     """
     v = np.random.default_rng(0).random((len(left), 1))
-    places = (np.arange(_PLACES) + v) / _PLACES
-    spread: Array = left[:, None] + places * (right - left)[:, None]
-    return spread
+    shares = (np.arange(_DRAWS) + v) / _DRAWS
+    drawn: Array = left[:, None] + shares * (right - left)[:, None]
+    return drawn
 
 
 def _coverage_error(u: Array, weights: Array) -> float:
-    """Mean distance of coverage from its level, of one-sided or of central intervals."""
+    """Mean coverage error of one-sided or of central intervals, the larger one."""
     order = np.argsort(u)
     reached = np.cumsum(weights[order]) / weights.sum()
     level = np.arange(1, 100) / 100
@@ -191,7 +191,7 @@ def _levels(m: int) -> Array:
 
 
 def _strictly_inside(x: Array, y: Array) -> tuple[Array, Array]:
-    """Drop knots that touch a neighbour or an end: the map must have an inverse."""
+    """Drop knots too close to a neighbour or an end: the map must have an inverse."""
     kept_x, kept_y = [0.0], [0.0]
     for at, level in zip(x, y, strict=True):
         if at - kept_x[-1] > _CLOSEST and 1.0 - at > _CLOSEST:

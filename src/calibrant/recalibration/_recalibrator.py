@@ -1,4 +1,4 @@
-"""The base of the recalibrators: it wraps a model and hands a subclass only the maths."""
+"""The base of recalibrators that wrap a model."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from calibrant import errors
+from calibrant.checks import Array, take_rows
 from calibrant.distributions import (
     Distribution,
     DistributionPredictor,
@@ -21,13 +22,11 @@ from calibrant.distributions import (
 from calibrant.errors import DataError
 from calibrant.persistence import read_model
 from calibrant.recalibration._models import (
-    Array,
     Prediction,
     check_model,
     check_rows,
     out_of_fold,
     predicted,
-    take,
 )
 from calibrant.recalibration._saving import restore_recalibrator, save_recalibrator
 
@@ -35,7 +34,7 @@ _LEAST_ROWS = 2
 
 
 class Recalibrator(DistributionPredictor, RegressorMixin, BaseEstimator):
-    """Any model, seen through a monotone map that held-out rows have taught.
+    """Any model, recalibrated by a monotone map g that was learned from held-out rows.
 
     ``F(y) = g(F_base(y))`` for every row. A subclass learns g and whatever the base needs
     (`_learn`) and makes the base distribution from what the model predicts (`_base`).
@@ -57,29 +56,29 @@ class Recalibrator(DistributionPredictor, RegressorMixin, BaseEstimator):
 
     @abstractmethod
     def _learn(self, prediction: Prediction, y: Array, weight: Array) -> MonotoneMap:
-        """Return g for predictions of held-out rows, (n,) targets and weights > 0."""
+        """Return g, learned from predictions of n held-out rows, targets and weights > 0, (n,)."""
 
     @abstractmethod
     def _base(self, prediction: Prediction) -> Distribution:
         """Return the base distribution of every row of a prediction."""
 
     def _check_cross_fit(self) -> None:
-        """Complain about parameters that out-of-fold rows can't serve."""
+        """Raise where parameters do not allow `cross_fit`."""
 
     # ---- fit --------------------------------------------------------------------------------
 
     def fit(
         self, model: Any, X_cal: Any, y_cal: Any, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn from calibration rows that the fitted model has not seen.
+        """Learn the map from calibration rows that the model was not fitted on.
 
         Parameters
         ----------
         model : fitted model
             With ``predict_dist`` (any estimator of calibrant), else ``predict`` (any regressor
-            of scikit-learn): then the residuals make the distribution.
+            of scikit-learn): then the distribution is that of the residuals.
         X_cal : array or frame of shape (n, d)
-            Whatever the model takes.
+            In any form that the model takes.
         y_cal : array of shape (n,)
         sample_weight : array of shape (n,), optional
             Rows of weight 0 are left out.
@@ -92,7 +91,7 @@ class Recalibrator(DistributionPredictor, RegressorMixin, BaseEstimator):
         X, y, weight = check_rows(X_cal, y_cal, sample_weight)
         rows = np.flatnonzero(weight > 0)
         _check_enough(len(rows))
-        used = X if len(rows) == len(y) else take(X, rows)
+        used = X if len(rows) == len(y) else take_rows(X, rows)
         return self._calibrate(model, predicted(model, used), y[rows], weight[rows])
 
     def cross_fit(
@@ -104,7 +103,7 @@ class Recalibrator(DistributionPredictor, RegressorMixin, BaseEstimator):
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Fit a model and recalibrate it, with every row used for both.
+        """Fit a model and recalibrate it, using every row for both.
 
         1. Clones of the model are fitted, each without one fold, and predict that fold.
         2. The map is learned from these out-of-fold predictions.
@@ -113,12 +112,12 @@ class Recalibrator(DistributionPredictor, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         model : unfitted model
-            It is cloned and stays as it is.
+            Cloned, so it stays unfitted.
         X : array or frame of shape (n, d)
         y : array of shape (n,)
         cv : int, splitter or iterable of (train, test), default 5
-            A number shuffles the rows (with a fixed seed) into so many folds. Rows that are
-            never held out, as the first ones of ``TimeSeriesSplit``, teach the map nothing.
+            A number shuffles the rows (with a fixed seed) into that many folds. Rows that are
+            never held out, as the first ones of ``TimeSeriesSplit``, do not enter the map.
         groups : array of shape (n,), optional
             Rows of one group are held out together.
         sample_weight : array of shape (n,), optional

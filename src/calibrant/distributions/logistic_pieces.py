@@ -1,30 +1,28 @@
-"""Straight lines in the log-odds of a level: what they have in common in all rows."""
+"""Quantile functions that are piecewise linear in the log-odds of the level."""
 
 from __future__ import annotations
 
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit, logit, spence
 
-from calibrant.distributions._checks import Array, as_numbers, show
-from calibrant.errors import ParameterError
+from calibrant.checks import Array
 
 
-class Lines(NamedTuple):
-    """The K - 1 lines between K levels; z is the log-odds of a level."""
+class LogisticPieces(NamedTuple):
+    """Constants of the K - 1 pieces between K levels; z is the log-odds of a level."""
 
     knots: Array  # (K,), log-odds of the levels
-    ends: Array  # (K,), the same with the outermost lines going on to infinity
-    mass: Array  # (K - 1,), probability of each line
+    ends: Array  # (K,), the same with the outermost pieces extended to infinity
+    mass: Array  # (K - 1,), probability of each piece
     mean: Array  # (K - 1,), expectation of z on it
     variance: Array  # (K - 1,), variance of z on it
-    constants: Array  # (K - 1,), what the CRPS takes off each line
+    constants: Array  # (K - 1,), subtracted from each piece in the CRPS
 
     @classmethod
     def between(cls, levels: Array) -> Self:
-        """Return the lines between levels, (K,)."""
+        """Return the pieces between levels, (K,)."""
         knots: Array = np.asarray(logit(levels))
         ends = np.concatenate([[-np.inf], knots[1:-1], [np.inf]])
         inner = knots[1:-1]
@@ -39,18 +37,6 @@ class Lines(NamedTuple):
         above = np.logaddexp(0.0, -inner) - expit(-inner)
         constants = 1.0 + np.append(0.0, below) + np.append(above, 0.0)
         return cls(knots, ends, mass, mean, np.maximum(square - mean**2, 0.0), constants)
-
-
-def checked_levels(levels: ArrayLike) -> Array:
-    """Return levels that a `Quantiles` can have, or say what is wrong with them."""
-    array = as_numbers(levels, "levels").copy()
-    inside = np.concatenate([[0.0], np.ravel(array), [1.0]])
-    if array.ndim != 1 or len(array) < 2 or not np.all(np.diff(inside) > 0):
-        raise ParameterError(
-            "levels must be at least two strictly increasing numbers inside (0, 1), got "
-            f"{show(array)}."
-        )
-    return array
 
 
 def log_cosh(z: Array) -> Array:

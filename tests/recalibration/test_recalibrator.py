@@ -1,4 +1,4 @@
-"""What both recalibrators share: any model in, out-of-fold rows only, errors that teach."""
+"""What both recalibrators share: any model, out-of-fold rows only, helpful errors."""
 
 from __future__ import annotations
 
@@ -230,9 +230,9 @@ def test_rows_without_weight_do_not_count(method) -> None:
 
 def test_parameters_and_clone(method) -> None:
     assert clone(method()).get_params() == method().get_params()
-    assert ConformalRecalibrator(normalise=False).get_params() == {
+    assert ConformalRecalibrator(normalize=False).get_params() == {
         "guarantee": False,
-        "normalise": False,
+        "normalize": False,
     }
 
 
@@ -280,7 +280,7 @@ def test_strange_predictions(method) -> None:
         method().fit(SimpleNamespace(predict=lambda X: [1.0]), X, y)
     with pytest.raises(DataError, match="predicts 1 values for 6 rows"):
         method().fit(SimpleNamespace(predict_dist=lambda X: Normal([0.0], [1.0])), X, y)
-    with pytest.raises(DataError, match=r"predictions must have one number a row.*\(6, 2\)"):
+    with pytest.raises(DataError, match=r"predictions must have one number per row.*\(6, 2\)"):
         method().fit(SimpleNamespace(predict=lambda X: X), X, y)
     with pytest.raises(DataError, match="predictions must be finite, but 6 of 6"):
         method().fit(SimpleNamespace(predict=lambda X: X[:, 0] * np.nan), X, y)
@@ -294,7 +294,7 @@ def test_strange_predictions(method) -> None:
         ({"y_cal": [1.0, 2.0, np.nan, 3.0, 4.0]}, "y must be finite.*nan in row 2"),
         ({"y_cal": [1.0, 2.0, np.inf, 3.0, 4.0]}, "y must be finite.*inf in row 2"),
         ({"y_cal": list("abcde")}, "y must be numbers"),
-        ({"y_cal": np.ones((5, 2))}, "y must have one number a row"),
+        ({"y_cal": np.ones((5, 2))}, "y must have one number per row"),
         ({"y_cal": None}, "y must"),
         ({"X_cal": np.ones((1, 1)), "y_cal": [1.0]}, "at least 2 rows .* got 1"),
         ({"sample_weight": [0, 0, 0, 0, 1]}, "at least 2 rows .* got 1"),
@@ -320,7 +320,7 @@ def test_bad_rows(method, change: dict[str, Any], message: str) -> None:
         ({"cv": []}, ParameterError, "at least one split"),
         ({"cv": [(np.arange(20), [0, 1])]}, DataError, "different rows on the two sides"),
         ({"cv": [(np.arange(19), [19])]}, DataError, "at least 2 rows"),
-        ({"groups": np.arange(3)}, DataError, r"one label a row, \(20,\), got \(3,\)"),
+        ({"groups": np.arange(3)}, DataError, r"one label per row, \(20,\), got \(3,\)"),
         ({"groups": np.zeros(20)}, ParameterError, "Can't split 20 rows"),
     ],
 )

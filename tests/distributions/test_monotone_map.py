@@ -1,3 +1,5 @@
+"""One class of maps: one map for all rows, or one per row."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -10,6 +12,9 @@ from tests.distributions.strategies import maps
 from calibrant.distributions import MonotoneMap
 from calibrant.errors import ParameterError
 
+X = np.array([0.01, 0.2, 0.5, 0.9])
+Y = np.array([[0.02, 0.3, 0.5, 0.8], [0.001, 0.1, 0.7, 0.95], X])
+LEVELS = np.concatenate([[0.0, 1e-6], np.linspace(0.02, 0.98, 33), X, [1 - 1e-6, 1.0]])
 UNIT = arrays(np.float64, 8, elements=st.floats(0, 1))
 some = settings(max_examples=100, deadline=None, derandomize=True)
 
@@ -94,14 +99,19 @@ def test_equality_and_hash() -> None:
 @pytest.mark.parametrize(
     ("x", "y", "message"),
     [
-        ([0.5, 0.5], [0.2, 0.3], "Knots x must be a list of strictly increasing numbers"),
-        ([0.2, 0.5], [0.3, 0.2], "Knots y must be a list of strictly increasing numbers"),
+        ([0.5, 0.5], [0.2, 0.3], "Knots x must be strictly increasing numbers"),
+        ([0.2, 0.5], [0.3, 0.2], "Knots y must be strictly increasing numbers"),
         ([0.0], [0.5], r"inside \(0, 1\), got \[0\.\]"),
         ([0.5], [1.0], r"Knots y .* inside \(0, 1\)"),
         ([np.nan], [0.5], "Knots x"),
-        ([[0.5]], [[0.5]], "Knots x must be a list"),
-        (0.5, 0.5, "Knots x must be a list"),
-        ([0.2, 0.5], [0.5], "as many knots, got 2 and 1"),
+        ([[[0.5]]], [[[0.5]]], r"in one map per row, \(n, k\), got shapes \(1, 1, 1\)"),
+        (0.5, 0.5, "Knots x must be strictly increasing"),
+        ([0.2, 0.5], [0.5], r"as many knots, .* got shapes \(2,\) and \(1,\)"),
+        (X, Y[:, :2], r"as many knots, .* got shapes \(4,\) and \(3, 2\)"),
+        (Y[:2], Y, r"got shapes \(2, 4\) and \(3, 4\)"),
+        (X[::-1], Y, "Knots x must be strictly increasing"),
+        (X, Y[:, ::-1], "Knots y must be strictly increasing"),
+        (X, np.ones((3, 4)), "Knots y must be strictly increasing"),
         (["a"], [0.5], "Knots x must be numbers"),
         ([1e-320], [0.5], "so close that the slope between them is infinite"),
     ],
@@ -109,3 +119,37 @@ def test_equality_and_hash() -> None:
 def test_bad_knots(x: object, y: object, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         MonotoneMap(x, y)
+
+
+@pytest.mark.parametrize(("x", "y"), [(X, Y), (Y, X), (Y, 0.5 * (Y + X))])
+def test_maps_per_row(x: np.ndarray, y: np.ndarray) -> None:
+    """Each row is what its map alone is, whether knots, levels or both are of each row."""
+    maps = MonotoneMap(x, y)
+    assert maps.n_rows == 3
+    assert repr(maps) == "MonotoneMap(3 rows, 4 knots)"
+    for i, (row_x, row_y) in enumerate(zip(*np.broadcast_arrays(x, y), strict=True)):
+        alone = MonotoneMap(row_x, row_y)
+        assert alone.n_rows is None
+        for name in ("__call__", "inverse", "slope"):
+            every, one = getattr(maps, name)(LEVELS[None])[i], getattr(alone, name)(LEVELS)
+            np.testing.assert_allclose(every, one, rtol=1e-12, err_msg=name)
+        mirrored = maps.mirrored()(LEVELS[None])[i]
+        np.testing.assert_allclose(mirrored, alone.mirrored()(LEVELS), rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(maps([[-1.0, 2.0]]), np.tile([0.0, 1.0], (3, 1)))
+    different = np.random.default_rng(0).random((3, 7))
+    np.testing.assert_allclose(maps(maps.inverse(different)), different, rtol=1e-12)
+
+
+def test_another_interval() -> None:
+    g = MonotoneMap([-1.0, 0.0], [-5.0, 3.0], interval=(-10.0, 10.0))
+    np.testing.assert_allclose(g([-10.0, -1.0, -0.5, 0.0, 5.0]), [-10.0, -5.0, -1.0, 3.0, 6.5])
+    np.testing.assert_allclose(g.inverse([-1.0, 99.0]), [-0.5, 10.0])
+    np.testing.assert_allclose(g.mirrored()([0.5]), [1.0])
+    assert g != MonotoneMap([-1.0, 0.0], [-5.0, 3.0], interval=(-10.0, 11.0))
+
+
+def test_interpolation_between_anchors() -> None:
+    anchors = np.array([1.0, 2.0, 4.0])
+    maps = MonotoneMap.between(X, anchors, Y, np.array([-9.0, 1.0, 1.5, 3.5, 4.0, 99.0]))
+    expected = [Y[0], Y[0], 0.5 * (Y[0] + Y[1]), 0.25 * Y[1] + 0.75 * Y[2], Y[2], Y[2]]
+    np.testing.assert_allclose(maps.y[:, 1:-1], expected)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.distributions._base import Distribution, Flags, checked_base
-from calibrant.distributions._checks import Array, as_numbers, loc_and_scale, show
-from calibrant.distributions._integrate import Integrated
+from calibrant.checks import Array, Flags, as_numbers, show
+from calibrant.distributions._base import Distribution
 from calibrant.distributions._search import search_rows
+from calibrant.distributions._wrapper import Wrapper
 from calibrant.errors import ParameterError
 
 
-class Snapped(Integrated):
-    """Distribution of Y with ``low_j < Y <= high_j`` replaced by ``points_j``.
+class WithAtoms(Wrapper):
+    """Distribution of Y with every ``low_j < Y <= high_j`` replaced by ``points_j``.
 
-    For targets that have atoms: whole numbers, grades, zeros among amounts. A density, however
-    narrow its peaks, gives none of them a probability.
+    For targets with atoms, such as whole numbers, grades or many zeros: a density, however
+    narrow its peaks, gives no single value a probability.
 
-    Inside a cell there is nothing but its point: values beside it have no density.
-    Moments and CRPS are integrals with a relative error of about 1e-8, over panels of which there
-    are three for every point.
+    Inside a cell all mass is on its point; other values there have density 0. Moments and CRPS
+    are integrals with a relative error of about 1e-8, over three panels per point.
 
     Parameters
     ----------
@@ -34,18 +33,19 @@ class Snapped(Integrated):
 
     Examples
     --------
-    >>> from calibrant.distributions import Normal, Snapped
-    >>> grades = Snapped(Normal([2.2], [0.5]), [1, 2, 3], [0.5, 1.5, 2.5], [1.5, 2.5, 3.5])
+    >>> from calibrant.distributions import Normal, WithAtoms
+    >>> grades = WithAtoms(Normal([2.2], [0.5]), [1, 2, 3], [0.5, 1.5, 2.5], [1.5, 2.5, 3.5])
     >>> grades.ppf([0.05, 0.5, 0.9]), (grades.cdf(2.0) - grades.cdf_left(2.0)).round(3)
     (array([[1., 2., 3.]]), array([0.645]))
     """
 
-    _row_arrays: ClassVar[tuple[str, ...]] = ("base", "points", "low", "high")
+    _row_parts: ClassVar[tuple[str, ...]] = ("base", "points", "low", "high")
+    _in_target_units: ClassVar[tuple[str, ...]] = ("points", "low", "high")
 
     def __init__(
         self, base: Distribution, points: ArrayLike, low: ArrayLike, high: ArrayLike
     ) -> None:
-        self.base = checked_base(base)
+        super().__init__(base)
         self.points, self.low, self.high = (
             self._for_rows(values, name)
             for values, name in ((points, "points"), (low, "low"), (high, "high"))
@@ -67,11 +67,8 @@ class Snapped(Integrated):
         array = as_numbers(values, name)
         return np.broadcast_to(array, (len(self.base), array.shape[-1]))
 
-    def __len__(self) -> int:
-        return len(self.base)
-
     def _cell(self, y: Array) -> tuple[Flags, Array, Array, Array]:
-        """Whether values lie in a cell, and the point, low and high of it, or of any."""
+        """Whether values lie in a cell; its point, low and high, or else those of another one."""
         j = np.minimum(search_rows(self.high, y, "left"), self.high.shape[1] - 1)
         point, low, high = (
             np.take_along_axis(each, j, axis=1) for each in (self.points, self.low, self.high)
@@ -79,7 +76,7 @@ class Snapped(Integrated):
         return (low < y) & (y <= high), point, low, high
 
     def _limit(self, y: Array) -> Array:
-        """Largest value of Y that is not above y after the move."""
+        """Largest value of the base that is moved to y or below."""
         inside, point, low, high = self._cell(y)
         return np.where(inside, np.where(y < point, low, high), y)
 
@@ -121,15 +118,3 @@ class Snapped(Integrated):
     def _cells_per_row(self) -> int:
         n_points: int = self.points.shape[1]
         return self.base._cells_per_row() + 3 * n_points
-
-    def affine(self, loc: ArrayLike, scale: ArrayLike) -> Self:
-        """Return the distribution of ``loc + scale * Y``; the points move with the base."""
-        shift, factor = loc_and_scale(loc, scale, len(self))
-        moved = {
-            name: shift[:, None] + factor[:, None] * getattr(self, name)
-            for name in ("points", "low", "high")
-        }
-        return self._with(base=self.base.affine(shift, factor), **moved)
-
-    def __repr__(self) -> str:
-        return f"Snapped({self.base!r})"

@@ -1,4 +1,4 @@
-"""Distributions of different families, one below the other."""
+"""Rows of distributions of different families."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.distributions._base import Distribution, Flags
-from calibrant.distributions._checks import Array, loc_and_scale
-from calibrant.distributions._rows import Rows, RowWise
+from calibrant.checks import Array, Flags
+from calibrant.distributions._base import Distribution
+from calibrant.distributions._parameters import loc_and_scale
+from calibrant.distributions._rows import RowIndex, RowWise
 from calibrant.errors import ParameterError
 
 
-class Stacked(Distribution):
-    """Rows of several distributions in order; each keeps its own family.
+class Concatenated(Distribution):
+    """Rows of several distributions in order, each of its own family.
 
-    This is what joining folds or time steps gives when every part has its own recalibration.
+    Joining folds or time steps gives this where every part has its own recalibration.
 
     Parameters
     ----------
@@ -25,16 +26,16 @@ class Stacked(Distribution):
 
     Examples
     --------
-    >>> from calibrant.distributions import Empirical, Normal, Stacked
-    >>> both = Stacked([Normal([0.0], [1.0]), Empirical([[1.0, 2.0]])])
+    >>> from calibrant.distributions import Concatenated, Empirical, Normal
+    >>> both = Concatenated([Normal([0.0], [1.0]), Empirical([[1.0, 2.0]])])
     >>> both.mean, len(both[1:])
     (array([0. , 1.5]), 1)
     """
 
     def __init__(self, parts: Iterable[Distribution]) -> None:
         self.parts: list[Distribution] = []
-        for part in _distributions(parts, "Stacked"):
-            self.parts.extend(part.parts if isinstance(part, Stacked) else [part])
+        for part in _distributions(parts, "Concatenated"):
+            self.parts.extend(part.parts if isinstance(part, Concatenated) else [part])
         lengths = np.array([len(part) for part in self.parts])
         self._stops = np.cumsum(lengths)  # where the rows of each part end
         self._starts = self._stops - lengths
@@ -58,7 +59,7 @@ class Stacked(Distribution):
         return np.concatenate([part.stddev for part in self.parts])
 
     def _each(self, core: Callable[[Distribution, Array], Array], y: Array) -> Array:
-        """Hand every part its rows of y and join what comes back."""
+        """Hand every part its rows of y and join the results."""
         pieces = zip(self.parts, self._split(y), strict=True)
         return np.concatenate([core(part, piece) for part, piece in pieces])
 
@@ -92,17 +93,17 @@ class Stacked(Distribution):
     def _panels(self) -> Array:
         panels = [part._panels() for part in self.parts]
         most = max(p.shape[1] for p in panels)
-        # Repeating the last edge adds panels of no width.
+        # Repeating the last edge adds panels of width 0.
         return np.concatenate([np.pad(p, ((0, 0), (0, most - p.shape[1])), "edge") for p in panels])
 
     def _cells_per_row(self) -> int:
         return max(part._cells_per_row() for part in self.parts)
 
-    def _take(self, rows: Rows) -> Self:
+    def _take(self, rows: RowIndex) -> Self:
         n = len(self)
         wanted = np.arange(*rows.indices(n)) if isinstance(rows, slice) else rows % max(n, 1)
         owner = np.searchsorted(self._stops, wanted, side="right")
-        # Neighbours of one owner stay one part; the order asked for is kept.
+        # Neighbouring rows of one part stay together, in the order asked for.
         runs = np.split(np.arange(len(wanted)), np.flatnonzero(np.diff(owner)) + 1)
         owners = [owner[run[0]] for run in runs if len(run)]
         taken = [
@@ -115,7 +116,7 @@ class Stacked(Distribution):
         return False
 
     def with_epistemic(self, variance: ArrayLike) -> Self:
-        """Return the same rows, which know the epistemic part of their variance."""
+        """Return the same rows with a known epistemic part of their variance."""
         pieces = self._split(np.broadcast_to(np.asarray(variance, dtype=np.float64), (len(self),)))
         pairs = zip(self.parts, pieces, strict=True)
         return type(self)([part.with_epistemic(piece) for part, piece in pairs])
@@ -131,9 +132,9 @@ class Stacked(Distribution):
 
 
 def concatenate(parts: Iterable[Distribution]) -> Distribution:
-    """Join distributions row after row.
+    """Join distributions, their rows one after the other.
 
-    Parts of one family stay in that family; others are kept side by side in a `Stacked`.
+    Parts of one family stay in that family; others become a `Concatenated`.
 
     Examples
     --------
@@ -144,9 +145,8 @@ def concatenate(parts: Iterable[Distribution]) -> Distribution:
     first, *rest = _distributions(parts, "concatenate")
     if not rest:
         return first
-    return (
-        first._join(rest) if all(first._joins(part) for part in rest) else Stacked([first, *rest])
-    )
+    one_family = all(first._joins(part) for part in rest)
+    return first._join(rest) if one_family else Concatenated([first, *rest])
 
 
 def _distributions(parts: Iterable[Distribution], who: str) -> list[Distribution]:

@@ -1,4 +1,4 @@
-"""Quantiles of a stream of normal scores, followed by steps of adaptive conformal inference."""
+"""Quantiles of a stream of normal scores, tracked by adaptive conformal inference."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-Array = NDArray[np.float64]
+from calibrant.checks import Array
 
 # Levels whose quantiles are tracked, (35,): evenly spaced, and some towards both ends.
 _TAIL = np.array([0.001, 0.003, 0.01])
@@ -19,24 +18,29 @@ _DENSITY: Array = np.exp(-0.5 * SCORES**2) / math.sqrt(2.0 * math.pi)
 # The part of [0, 1] that each level stands for: pinball losses weighted so add up to a CRPS.
 _SHARES: Array = np.diff(np.concatenate([[0.0], 0.5 * (LEVELS[1:] + LEVELS[:-1]), [1.0]]))
 
-FARTHEST = 36.0  # scores beyond are beyond the smallest numbers
-_STAIRS: Array = 1e-6 * np.arange(35.0)  # least distance of knots: maps have an inverse
+FARTHEST = 36.0  # the normal cdf at -36 is close to the smallest float64
+_STAIRS: Array = 1e-6 * np.arange(35.0)  # knots are 1e-6 apart, so that maps have an inverse
 _OUTER = 2, -3  # columns of the levels 1% and 99%: their distance is the spread
 _SPREADS = 0.05, 20.0  # no step is smaller, or larger, than at these spreads
 
 
 class QuantileTrackers:
-    """K estimates of the quantiles at `LEVELS`, each with a memory of its own.
+    """K estimates of the quantiles at `LEVELS`, each with its own memory.
+
+    Parameters
+    ----------
+    memory : sequence of K floats
+        Number of rows that each estimate remembers.
 
     Attributes
     ----------
     quantiles : array of shape (K, 35)
-        Not decreasing in each line; at first those of a standard normal.
+        Not decreasing in each line; initially those of a standard normal.
     """
 
     def __init__(self, memory: Sequence[float]) -> None:
         self.quantiles: Array = np.tile(SCORES, (len(memory), 1))
-        # A far level is met in few rows: it can't forget faster than it learns.
+        # An extreme level is informed by few rows, so it needs a longer memory.
         least = 1.0 / np.minimum(LEVELS, 1.0 - LEVELS)
         self._steps: Array = 1.0 / (np.maximum(np.reshape(memory, (-1, 1)), least) * _DENSITY)
 
@@ -46,17 +50,17 @@ class QuantileTrackers:
         return np.maximum(LEVELS * gap, (LEVELS - 1.0) * gap) @ _SHARES
 
     def learn(self, score: float) -> None:
-        """Move each quantile by its error; a step is a share of the present spread."""
+        """Move each quantile by its coverage error, in units of the present spread."""
         q, (low, high) = self.quantiles, _OUTER
         spread = (q[:, high] - q[:, low]) / (SCORES[high] - SCORES[low])
         spread = np.minimum(np.maximum(spread, _SPREADS[0]), _SPREADS[1])
         q += spread[:, None] * self._steps * (LEVELS - (score <= q))
-        # Not np.clip, which takes longer than the rest: this runs once a row.
+        # Not np.clip, which takes longer than the rest: this runs once per row.
         np.minimum(np.maximum(q, -FARTHEST, out=q), FARTHEST, out=q)
         q.sort(axis=1)
 
 
 def moved_apart(knots: Array) -> Array:
-    """Make numbers that do not decrease strictly increasing, and change no others."""
+    """Make knots that do not decrease strictly increasing; others stay as they are."""
     apart: Array = np.maximum.accumulate(knots - _STAIRS) + _STAIRS
     return apart

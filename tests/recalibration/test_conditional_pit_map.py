@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant.distributions import Mixture, Normal, Recalibrated, RowMaps
+from calibrant.distributions import Mixture, MonotoneMap, Normal, Recalibrated
 from calibrant.metrics import pit
 from calibrant.metrics.calibration import coverage_errors
-from calibrant.recalibration import fit_maps_by_place, fit_pit_map
+from calibrant.recalibration import fit_conditional_pit_map, fit_pit_map
 
 
 def forecasts(n: int, seed: int, wrong: float) -> tuple[Normal, np.ndarray]:
@@ -18,18 +18,18 @@ def forecasts(n: int, seed: int, wrong: float) -> tuple[Normal, np.ndarray]:
 
 
 def through_maps(n: int, wrong: float) -> tuple[Recalibrated, Recalibrated, np.ndarray, np.ndarray]:
-    """Forecasts of new rows by the map of all and by maps by place, targets, and places."""
+    """New rows through the common and the conditional map, their targets and predicted means."""
     dist, y = forecasts(n, 0, wrong)
     u = pit(dist, y)
     common = fit_pit_map(u)
-    places, levels = fit_maps_by_place(common, u, dist.mean)
+    anchors, levels = fit_conditional_pit_map(common, u, dist.mean)
     new, y_new = forecasts(20_000, 1, wrong)
-    maps = RowMaps.between(common.x[1:-1], places, levels, new.mean)
+    maps = MonotoneMap.between(common.x[1:-1], anchors, levels, new.mean)
     base = Mixture.of([new])
     return Recalibrated(base, common), Recalibrated(base, maps), y_new, new.mean
 
 
-def test_each_place_is_calibrated() -> None:
+def test_rows_with_small_predicted_means_are_calibrated() -> None:
     before, after, y, mean = through_maps(8000, 2.0)
     small = mean < 1.0
     assert coverage_errors(pit(before[small], y[small])).mean() > 0.08
@@ -38,34 +38,34 @@ def test_each_place_is_calibrated() -> None:
     assert after.crps(y).mean() < before.crps(y).mean()
 
 
-def test_what_is_calibrated_has_no_maps() -> None:
+def test_calibrated_forecasts_get_no_conditional_map() -> None:
     rng = np.random.default_rng(2)
     found = 0
     for _ in range(60):
         u = rng.random(3000)
-        found += len(fit_maps_by_place(fit_pit_map(u), u, rng.random(len(u)))[0]) > 0
+        found += len(fit_conditional_pit_map(fit_pit_map(u), u, rng.random(len(u)))[0]) > 0
     assert found <= 2
 
 
-@pytest.mark.parametrize("place", [np.arange(2399.0), np.full(5000, 3.0)])
-def test_too_few_rows_or_one_place(place: np.ndarray) -> None:
-    u = np.random.default_rng(0).random(len(place))
-    places, levels = fit_maps_by_place(fit_pit_map(u), u, place)
-    assert len(places) == len(levels) == 0
+@pytest.mark.parametrize("mean", [np.arange(2399.0), np.full(5000, 3.0)])
+def test_too_few_rows_or_one_predicted_mean(mean: np.ndarray) -> None:
+    u = np.random.default_rng(0).random(len(mean))
+    anchors, levels = fit_conditional_pit_map(fit_pit_map(u), u, mean)
+    assert len(anchors) == len(levels) == 0
 
 
 def test_atoms_and_weights() -> None:
     rng = np.random.default_rng(3)
     n, step = 6000, 0.25
-    place = rng.random(n)
-    # Half of the mass of every cell is missing where places are small.
-    u = np.where(place < 0.3, 0.25 + 0.5 * rng.random(n), rng.random(n))
+    mean = rng.random(n)
+    # Half of the mass of every cell is missing where predicted means are small.
+    u = np.where(mean < 0.3, 0.25 + 0.5 * rng.random(n), rng.random(n))
     left = np.floor(u / step) * step
     common = fit_pit_map(left + step, left=left)
     weight = rng.uniform(0.5, 1.5, n)
-    places, levels = fit_maps_by_place(common, left + step, place, weight, left=left)
+    anchors, levels = fit_conditional_pit_map(common, left + step, mean, weight, left=left)
     assert np.all(np.diff(levels, axis=1) > 0)
-    ends = RowMaps.between(common.x[1:-1], places, levels, place)
+    ends = MonotoneMap.between(common.x[1:-1], anchors, levels, mean)
     low, high = ends(left[:, None])[:, 0], ends((left + step)[:, None])[:, 0]
     v = low + rng.random(n) * (high - low)
-    assert np.abs(np.mean(v[place < 0.25] < 0.25) - 0.25) < 0.06
+    assert np.abs(np.mean(v[mean < 0.25] < 0.25) - 0.25) < 0.06

@@ -1,4 +1,4 @@
-"""Folds: whatever says how rows are held out, as checked positions."""
+"""Cross-validation folds as checked row positions."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
+from calibrant.checks.arrays import Index
 from calibrant.errors import DataError, ParameterError
-
-Index = NDArray[np.intp]
 
 
 def make_folds(
     cv: Any, X: Any, y: Any, groups: NDArray[Any] | None, *, random_state: int = 0
 ) -> list[tuple[Index, Index]]:
-    """Positions (train, test) of every split, at least one, with no row on both sides.
+    """Return row positions (train, test) of at least one split, with no row on both sides.
 
     Parameters
     ----------
     cv : int, splitter or iterable of (train, test)
-        A number shuffles the rows, or takes whole groups, into so many folds. Positions and
-        masks are both understood.
-    X, y : n rows, for splitters that look at them
+        A number deals the shuffled rows, or whole groups, into that many folds. An iterable may
+        hold positions or masks.
+    X, y : arrays or frames of n rows
+        Handed to the splitter.
     groups : array of shape (n,) or None
     random_state : int
         Seed of the shuffling.
@@ -47,5 +47,5 @@ def make_folds(
     if not folds:
         raise ParameterError("cv must give at least one split, got none.")
     if any(np.intersect1d(train, test).size for train, test in folds):
-        raise DataError("cv must name different rows on the two sides of a split.")
+        raise DataError("cv must have different rows on the two sides of a split.")
     return folds

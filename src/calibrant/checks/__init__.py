@@ -1,0 +1,26 @@
+"""Checks that several rooms share, and the array types that they return.
+
+Folds are apart, in `calibrant.checks.folds`: they need scikit-learn, which is slow to import.
+"""
+
+from calibrant.checks.arrays import Array, Flags, Index, as_numbers, finite_numbers, show, take_rows
+from calibrant.checks.levels import (
+    check_increasing,
+    check_level,
+    check_levels,
+    check_quantile_levels,
+)
+
+__all__ = [
+    "Array",
+    "Flags",
+    "Index",
+    "as_numbers",
+    "check_increasing",
+    "check_level",
+    "check_levels",
+    "check_quantile_levels",
+    "finite_numbers",
+    "show",
+    "take_rows",
+]

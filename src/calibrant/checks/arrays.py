@@ -1,0 +1,72 @@
+"""Numbers and rows as arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.errors import DataError, ParameterError
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Index = NDArray[np.intp]
+
+
+def as_numbers(
+    values: ArrayLike, name: str, error: type[DataError | ParameterError] = ParameterError
+) -> Array:
+    """Return values of any shape as float64.
+
+    Examples
+    --------
+    >>> from calibrant.checks import as_numbers
+    >>> as_numbers("high", "alpha")
+    Traceback (most recent call last):
+    calibrant.errors.ParameterError: alpha must be numbers, got 'high'.
+    """
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as cause:
+        text = repr(values)
+        shown = text if len(text) <= 60 else f"{text[:57]}..."
+        raise error(f"{name} must be numbers, got {shown}.") from cause
+
+
+def finite_numbers(values: Any, name: str) -> Array:
+    """Return one finite number per row, (n,); a column (n, 1) is flattened.
+
+    Parameters
+    ----------
+    values : array, series or tensor of shape (n,) or (n, 1)
+    name : str
+        What the values are called in an error.
+    """
+    local = values.detach().cpu() if hasattr(values, "detach") else values
+    try:
+        array = np.asarray(local, dtype=np.float64)
+    except (TypeError, ValueError) as cause:
+        raise DataError(f"{name} must be numbers: {cause}") from cause
+    # (n,) against (n, 1) would silently broadcast to (n, n).
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise DataError(f"{name} must have one number per row, got shape {array.shape}.")
+    wrong = np.flatnonzero(~np.isfinite(array))
+    if len(wrong):
+        raise DataError(
+            f"{name} must be finite, but {len(wrong)} of {len(array)} values are not (the first "
+            f"is {array[wrong[0]]} in row {wrong[0]}). Drop or impute these rows."
+        )
+    return array
+
+
+def take_rows(X: Any, rows: Index) -> Any:
+    """Return rows of a frame, array, tensor or sparse matrix by position."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def show(values: Array) -> str:
+    """Return the first and last few values as text for an error."""
+    return np.array2string(np.ravel(values), precision=4, threshold=6, edgeitems=2)
