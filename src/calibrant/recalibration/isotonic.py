@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
 from calibrant.distributions import Distribution, MonotoneMap
+from calibrant.distributions.pit import randomized_pit
 from calibrant.recalibration._models import Array, Prediction
 from calibrant.recalibration._shape import Spread, invertible_map
 from calibrant.recalibration._wrapped import Recalibrator
@@ -62,7 +63,8 @@ class IsotonicRecalibrator(Recalibrator):
     def _learn(self, prediction: Prediction, y: Array, weight: Array) -> MonotoneMap:
         points = not isinstance(prediction, Distribution)
         self.spread_ = Spread.fit(y - prediction, weight) if points else None
-        return isotonic_map(_pit(self._base(prediction), y), weight)
+        dist = self._base(prediction)
+        return isotonic_map(randomized_pit(dist.cdf_left(y), dist.cdf(y)), weight)
 
     def _base(self, prediction: Prediction) -> Distribution:
         if isinstance(prediction, Distribution):
@@ -89,9 +91,3 @@ def isotonic_map(pit: Array, weight: Array) -> MonotoneMap:
     x, observed = curve.X_thresholds_, curve.y_thresholds_
     rows = weights.sum() ** 2 / np.sum(weights**2)  # as many equal ones would know as much
     return invertible_map(x, (rows * observed + x) / (rows + 1.0))
-
-
-def _pit(dist: Distribution, y: Array) -> Array:
-    """PIT values, drawn uniformly over the jump where y is an atom."""
-    u, below = dist.cdf(y), dist.cdf_left(y)
-    return below + np.random.default_rng(0).random(len(y)) * (u - below)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.distributions import MonotoneMap, RowMaps
+from calibrant.distributions.pit import randomized_pit
 from calibrant.recalibration.pit_map import deviation, fit_pit_map
 
 _ROWS, _LEAST, _MOST = 300, 8, 16  # of a bin, and bins: a few would be too coarse to help
@@ -81,7 +82,6 @@ def _gentle(more: MonotoneMap) -> float:
 
 def _deviation(low: Array, right: Array, weight: Array) -> float:
     """`deviation` of PIT values, at random places where they are atoms."""
-    places = np.random.default_rng(0).random(len(low))
-    order = np.argsort(u := low + places * (right - low))
+    order = np.argsort(u := randomized_pit(low, right))
     rows = weight.sum() ** 2 / np.sum(weight**2)
     return deviation(u[order], np.cumsum(weight[order]) / weight.sum(), rows)
