@@ -1,16 +1,10 @@
 from __future__ import annotations
 
-import doctest
-
 import numpy as np
 from scipy.stats import kstest
 
-from calibrant.distributions import Empirical, pit
+from calibrant.distributions import Empirical
 from calibrant.distributions.pit import randomized_pit
-
-
-def test_examples() -> None:
-    assert doctest.testmod(pit).failed == 0
 
 
 def test_without_atoms_nothing_is_drawn() -> None:

@@ -95,11 +95,11 @@ def test_kinds_of_targets(y: Any) -> None:
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 90, np.nan, [], [0.5, 1.5], [[0.5]]])
 def test_bad_levels(level: Any) -> None:
     calls = [
-        lambda: metrics.coverage(DIST, Y, level=level),
+        lambda: metrics.coverage(DIST, Y, coverage=level),
         lambda: metrics.mean_width(DIST, level),
         lambda: metrics.interval_score(DIST, Y, coverage=level),
-        lambda: metrics.pinball(DIST, Y, levels=level),
-        lambda: metrics.quantile_calibration(DIST, Y, levels=level),
+        lambda: metrics.pinball(DIST, Y, alpha=level),
+        lambda: metrics.quantile_calibration(DIST, Y, alpha=level),
         lambda: metrics.evaluate(DIST, Y, coverage=level),
         lambda: metrics.calibration_test(DIST, Y, confidence=level),
         lambda: metrics.calibration_by_group(DIST, Y, Y, coverage=level),

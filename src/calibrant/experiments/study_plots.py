@@ -1,11 +1,15 @@
-"""The depth study: what more layers cost in time and give in calibration."""
+"""Figures of studies: the depth of the network, and ablations."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from calibrant.plots._scores import check_frame
-from calibrant.plots._style import GREY, axes_or_new, legend_above, line_look, tidy
+import numpy as np
+
+from calibrant.errors import DataError, ParameterError
+from calibrant.plots.repeated_runs import check_frame, draw_runs
+from calibrant.plots.style import GREY, axes_or_new, legend_above, line_style, tidy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,14 +28,14 @@ def depth_study(
     log: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a score or the training time against the number of layers, a line a method.
+    """Draw a score or the training time against the number of layers, one line per method.
 
-    The point is the mean of the runs, its bar their standard error. One figure a quantity:
+    The point is the mean of the runs, its bar their standard error. One figure per quantity:
     two scales on one pair of axes invite comparisons that mean nothing.
 
     Parameters
     ----------
-    frame : DataFrame, one row a run
+    frame : DataFrame, one row per run
     value : str
         Column to draw, such as ``"ecpe"`` or ``"seconds"``; it names the axis.
     layers, method : str
@@ -50,7 +54,7 @@ def depth_study(
     Examples
     --------
     >>> import pandas as pd
-    >>> from calibrant.plots import depth_study
+    >>> from calibrant.experiments.study_plots import depth_study
     >>> runs = pd.DataFrame({"method": "MMD", "layers": [1, 2, 4], "seconds": [2.0, 3.0, 5.0]})
     >>> ax = depth_study(runs, value="seconds")
     """
@@ -61,7 +65,7 @@ def depth_study(
     for index, name in enumerate(dict.fromkeys(frame[method])):
         runs = frame[frame[method] == name].groupby(layers)[value]
         mean, error = runs.mean(), runs.sem().fillna(0.0)  # of a single run it is unknown
-        colour, style = line_look(index)
+        colour, style = line_style(index)
         ax.errorbar(
             mean.index.to_numpy(),
             mean.to_numpy(),
@@ -86,4 +90,68 @@ def depth_study(
         ax.set_ylim(bottom=0)
     legend_above(ax, ncols=3)
     tidy(ax)
+    return ax
+
+
+def ablation(
+    frame: pd.DataFrame,
+    *,
+    value: str,
+    baseline: str,
+    variant: str = "variant",
+    run: str | Sequence[str] = "seed",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the score of each variant minus that of the baseline on the same run.
+
+    Differences within a run remove how hard its data or seed were, so the standard error is that
+    of the comparison.
+
+    Parameters
+    ----------
+    frame : DataFrame, one row per variant and run
+    value, variant : str
+        Columns of the score, lower is better, and of the variant.
+    baseline : str
+        The variant that the others are compared with.
+    run : str or sequence of str
+        Columns that together identify a run, such as the data set and the seed.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if None.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from calibrant.experiments.study_plots import ablation
+    >>> runs = pd.DataFrame({
+    ...     "variant": ["full", "full", "no anchor", "no anchor"],
+    ...     "seed": [0, 1, 0, 1],
+    ...     "crps": [1.0, 2.0, 1.3, 2.1],
+    ... })
+    >>> ax = ablation(runs, value="crps", baseline="full")
+    """
+    keys = [run] if isinstance(run, str) else list(run)
+    check_frame(frame, [variant, value, *keys])
+    if frame.duplicated([variant, *keys]).any():
+        raise DataError(f"Several rows share a variant and {', '.join(keys)}: name runs further.")
+    table = frame.pivot(index=keys, columns=variant, values=value)
+    if baseline not in table:
+        names = ", ".join(map(str, table.columns))
+        raise ParameterError(f"baseline must be one of the variants {names}, got {baseline!r}.")
+    if table.isna().to_numpy().any():
+        raise DataError("Every variant needs a score on every run: the comparison is paired.")
+    changes = {
+        name: (table[name] - table[baseline]).to_numpy(dtype=np.float64)
+        for name in dict.fromkeys(frame[variant])
+        if name != baseline
+    }
+    ax = axes_or_new(ax, (6.4, 1.4 + 0.34 * len(changes)))
+    ax.axvline(0.0, color=GREY, linestyle="--", linewidth=1.2, label=f"{baseline} (baseline)")
+    draw_runs(ax, changes)
+    ax.set_xlabel(f"change in {value} (left is better than the baseline)")
+    legend_above(ax, ncols=3)
     return ax

@@ -1,98 +1,110 @@
-"""The summary of a forecast, as text, dict, JSON, frame and Markdown."""
+"""The result of `evaluate`, as text, dict, JSON, frame and Markdown."""
 
 from __future__ import annotations
 
 import html
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.metrics._group_results import GroupCalibration
 from calibrant.metrics._json import json_safe
-from calibrant.metrics._table import Line, Section, as_markdown, as_text
+from calibrant.metrics._table import Line, as_markdown, as_text
 from calibrant.metrics.floor import NoiseFloor
+from calibrant.metrics.formatting import format_number
+from calibrant.metrics.group_result import GroupCalibration
+from calibrant.metrics.quantile_pass import QuantileSummary
+from calibrant.metrics.registry import METRICS, Floor
+from calibrant.metrics.row_values import RowValues
 from calibrant.metrics.significance import CalibrationTest
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """Every metric of a forecast, beside the noise floor, with a verdict.
 
-    Each metric is an attribute named as its function. ``print`` shows the table.
+    Each metric is an attribute named as its function: ``result.ecpe``, ``result.crps`` ...
+    ``print`` shows the table.
 
     Attributes
     ----------
     n : int
+        Number of rows.
     verdict : str
         One line in words.
-    ecpe, mcpe, quantile_calibration_error, coverage : float
-        Calibration; `coverage` is that of central intervals of nominal coverage `level`.
+    metrics : dict of str to float
+        Every metric by its name, in the order of `calibrant.metrics.METRICS`.
+    floors : dict of str to Floor
+        What a perfect forecaster scores on as many rows, for the metrics that have a floor.
     level : float
-    epiw, mpiw : float
-        Sharpness.
-    rmse, mae, r2, smape, rse : float
-        Accuracy of the mean.
-    crps, nll, pinball, interval_score : float
-        Proper scores; `interval_score` is that of intervals of nominal coverage `level`.
+        Nominal coverage of the intervals that `coverage` and `interval_score` are about.
     floor : NoiseFloor
-        What a perfect forecaster scores on n rows.
+        ECPE and MCPE of a perfect forecaster on n rows.
     test : CalibrationTest
+        Coverage at every level, with p-values.
     by_mean, by_stddev : GroupCalibration
         Calibration in deciles of the predicted mean and standard deviation.
     groups : GroupCalibration or None
         Calibration in the groups given to `evaluate`.
+    rows : RowValues
+        PIT, CRPS and the other values of each row.
+    quantiles : QuantileSummary
+        Interval widths at every level, and intervals of a sample of rows.
     """
 
-    n: int
-    verdict: str
-    ecpe: float
-    mcpe: float
-    quantile_calibration_error: float
-    coverage: float
+    rows: RowValues
+    quantiles: QuantileSummary
     level: float
-    epiw: float
-    mpiw: float
-    rmse: float
-    mae: float
-    r2: float
-    smape: float
-    rse: float
-    crps: float
-    nll: float
-    pinball: float
-    interval_score: float
     floor: NoiseFloor
     test: CalibrationTest
     by_mean: GroupCalibration
     by_stddev: GroupCalibration
-    groups: GroupCalibration | None = None
+    groups: GroupCalibration | None
+    metrics: dict[str, float] = field(default_factory=dict)
+    verdict: str = ""
+
+    def __getattr__(self, name: str) -> float:
+        if name in METRICS and name in self.metrics:
+            return self.metrics[name]
+        raise AttributeError(
+            f"Evaluation has no attribute {name!r}; its metrics are {', '.join(METRICS)}."
+        )
+
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *self.metrics]
 
     @property
-    def p_value(self) -> float:
-        """Share of perfect forecasters whose ECPE on n rows is at least this large."""
-        return self.test.p_value
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.rows.y)
+
+    @property
+    def floors(self) -> dict[str, Floor]:
+        """What a perfect forecaster scores, for the metrics that have a floor."""
+        with_floor = {name: METRICS[name].floor for name in self.metrics}
+        return {name: floor(self) for name, floor in with_floor.items() if floor is not None}
 
     def to_dict(self) -> dict[str, Any]:
         """Nested dict of plain Python values; what is not finite becomes None.
 
-        Every metric under its name, `n`, `level`, `p_value`, `verdict`, and the dicts `floor`,
-        `by_mean`, `by_stddev` and `groups`.
+        Every metric under its name, `n`, `level`, `verdict`, `mcpe_p_value`, `pit_p_value`, and
+        the dicts `floor`, `by_mean`, `by_stddev` and `groups`.
         """
-        result: dict[str, Any] = {"n": self.n, "level": self.level, "verdict": self.verdict}
-        for section in self._sections():
-            result |= {line.key: line.value for line in section.lines if hasattr(self, line.key)}
-        result |= {
+        floors = self.floors
+        result = {
+            "n": self.n,
+            "level": self.level,
+            "verdict": self.verdict,
+            **self.metrics,
             "mcpe_p_value": self.test.mcpe_p_value,
             "pit_p_value": self.test.pit_p_value,
-            "floor": {
-                name: getattr(self.floor, name)
-                for name in ("ecpe", "mcpe", "ecpe_range", "mcpe_range")
-            },
+            "floor": {name: floor.expected for name, floor in floors.items()}
+            | {f"{name}_range": (floor.low, floor.high) for name, floor in floors.items()},
             "by_mean": self.by_mean.to_dict(),
             "by_stddev": self.by_stddev.to_dict(),
             "groups": None if self.groups is None else self.groups.to_dict(),
@@ -105,87 +117,47 @@ class Evaluation:
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a metric, indexed by its name, with the columns value and floor.
+        """One row per metric, indexed by its name, with the columns value and floor.
 
         The floor is nan where there is none. To compare forecasts, join their value columns:
         ``pandas.DataFrame({name: e.to_frame()["value"] for name, e in results.items()})``.
         """
         import pandas as pd
 
-        lines = [line for section in self._sections() for line in section.lines]
+        floors = {name: floor.expected for name, floor in self.floors.items()}
         return pd.DataFrame(
             {
-                "value": [line.value for line in lines],
-                "floor": [np.nan if line.floor is None else line.floor for line in lines],
+                "value": list(self.metrics.values()),
+                "floor": [floors.get(name, np.nan) for name in self.metrics],
             },
-            index=pd.Index([line.key for line in lines], name="metric"),
+            index=pd.Index(list(self.metrics), name="metric"),
         )
 
     def to_markdown(self) -> str:
         """Verdict and table in Markdown."""
-        return as_markdown(self.verdict, self._sections())
+        return as_markdown(self.verdict, self._lines())
 
     def __str__(self) -> str:
         title = f"Evaluation on {self.n:,} row{'s' if self.n > 1 else ''}"
-        return as_text(title, self.verdict, self._sections())
+        return as_text(title, self.verdict, self._lines())
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
 
-    def _sections(self) -> list[Section]:
-        percent = f"{100 * self.level:.4g}%"
-        floor = self.floor
-        conditional = [
-            Line("ecpe_by_mean", "ECPE, mean of deciles of the mean", *_errors(self.by_mean)),
-            Line("ecpe_by_stddev", "ECPE, mean of deciles of the spread", *_errors(self.by_stddev)),
-        ]
-        if self.groups is not None:
-            label = f"ECPE, mean of {len(self.groups)} groups"
-            conditional.append(Line("ecpe_by_group", label, *_errors(self.groups)))
-        return [
-            Section(
-                "Calibration",
-                [
-                    Line("ecpe", "ECPE", self.ecpe, floor.ecpe, floor.ecpe_range),
-                    Line("mcpe", "MCPE", self.mcpe, floor.mcpe, floor.mcpe_range),
-                    *conditional,
-                    Line(
-                        "quantile_calibration_error",
-                        "one-sided quantile error",
-                        self.quantile_calibration_error,
-                    ),
-                    Line("coverage", f"coverage of {percent} intervals", self.coverage),
-                    Line("p_value", "p-value of ECPE", self.p_value),
-                ],
-            ),
-            Section(
-                "Sharpness",
-                [
-                    Line("epiw", "EPIW, mean interval width", self.epiw),
-                    Line("mpiw", "MPIW, width of 99% intervals", self.mpiw),
-                ],
-            ),
-            Section(
-                "Scores",
-                [
-                    Line("crps", "CRPS", self.crps),
-                    Line("nll", "NLL", self.nll),
-                    Line("pinball", "pinball", self.pinball),
-                    Line("interval_score", f"interval score, {percent}", self.interval_score),
-                ],
-            ),
-            Section(
-                "Accuracy of the mean",
-                [
-                    Line("rmse", "RMSE", self.rmse),
-                    Line("mae", "MAE", self.mae),
-                    Line("r2", "R2", self.r2),
-                    Line("smape", "SMAPE, percent", self.smape),
-                    Line("rse", "RSE", self.rse),
-                ],
-            ),
-        ]
+    def label(self, name: str) -> str:
+        """Label of a metric in tables, such as "coverage of 90% intervals"."""
+        groups = 0 if self.groups is None else len(self.groups)
+        return METRICS[name].label.format(coverage=f"{100 * self.level:.4g}%", groups=groups)
 
-
-def _errors(found: GroupCalibration) -> tuple[float, float, tuple[float, float]]:
-    return found.mean_ecpe, found.mean_floor, found.mean_floor_range
+    def _lines(self) -> list[Line]:
+        floors = self.floors
+        lines = []
+        for name, value in self.metrics.items():
+            metric, floor = METRICS[name], floors.get(name)
+            cells = [metric.section, self.label(name), metric.format(value)]
+            if floor is not None:
+                cells += [format_number(floor.expected), f"{floor.low:.4f} to {floor.high:.4f}"]
+            lines.append(Line(*cells))
+        return lines

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.stats import binom, gamma
 
 from calibrant.errors import ParameterError
-from calibrant.metrics._inputs import Array
 from calibrant.metrics.calibration import LEVELS
+from calibrant.metrics.inputs import Array
 
 SIMULATIONS = 8000
 _SEED = 20200  # fixed: the floor of n is the same number on every call

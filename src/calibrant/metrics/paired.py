@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import t, ttest_rel
 
 from calibrant.errors import DataError
-from calibrant.metrics._inputs import Array
+from calibrant.metrics.inputs import Array
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.distributions import Distribution
-from calibrant.metrics._inputs import Array, Levels, check_dist, check_levels, check_target
-from calibrant.metrics._quantile_pass import GRID, grid_widths, interval_levels, quantile_tiles
+from calibrant.metrics.inputs import Array, Levels, check_dist, check_levels, check_target
+from calibrant.metrics.quantile_pass import GRID, grid_widths, interval_levels, quantile_tiles
 
 
 def epiw(dist: Distribution, y: ArrayLike | None = None) -> float:

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError
-from calibrant.metrics._inputs import Array, check_dist, check_levels, check_target, column
-from calibrant.plots._style import BLUE, INK, axes_or_new, axis_name, legend_above, tidy, tint
+from calibrant.metrics.inputs import Array, check_dist, check_levels, check_target, column
+from calibrant.plots.style import BLUE, INK, axes_or_new, axis_name, legend_above, tidy, tint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

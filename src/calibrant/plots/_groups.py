@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.errors import ParameterError
 from calibrant.metrics import GroupCalibration
 from calibrant.metrics.floor import binomial_band
-from calibrant.plots._style import BAND, BLUE, GREY, VERMILLION, axes_or_new, legend_above, tidy
+from calibrant.plots.style import BAND, BLUE, GREY, VERMILLION, axes_or_new, legend_above, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.errors import DataError
-from calibrant.metrics._inputs import Array
-from calibrant.plots._style import BLUE, GREEN, GREY, VERMILLION, axes_or_new, legend_above, tidy
+from calibrant.metrics.inputs import Array
+from calibrant.plots.style import BLUE, GREEN, GREY, VERMILLION, axes_or_new, legend_above, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
-from calibrant.metrics._inputs import Array, check_dist, check_levels, check_target, column
-from calibrant.plots._style import (
+from calibrant.metrics.inputs import Array, check_dist, check_levels, check_target, column
+from calibrant.plots.style import (
     BLUE,
     VERMILLION,
     axes_or_new,

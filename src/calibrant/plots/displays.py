@@ -1,4 +1,4 @@
-"""Figures as scikit-learn draws them: from an estimator, or from its predictions."""
+"""Displays as in scikit-learn: figures from an estimator, or from its predictions."""
 
 from __future__ import annotations
 
@@ -16,37 +16,29 @@ from calibrant.plots._sharpness import sharpness
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.collections import Collection
-    from matplotlib.container import BarContainer
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
 
 
 class ForecastDisplay(ABC):
-    """A forecast and its targets, ready to be drawn again and again.
+    """A forecast and its targets, ready to be drawn.
 
     Parameters
     ----------
     dist : Distribution of n rows
-        The forecast.
     y : array of shape (n,) or (n, 1)
         Observed targets.
-    name : str, optional
-        Of the model, for the legend.
+    name : str
+        Name of the model, for legend or title.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
         Where it was drawn last.
-    figure_ : matplotlib Figure
-        What `ax_` belongs to.
     """
 
     ax_: Axes
-    figure_: Figure
 
-    def __init__(self, dist: Distribution, y: ArrayLike, *, name: str | None = None) -> None:
+    def __init__(self, dist: Distribution, y: ArrayLike, *, name: str = "") -> None:
         self.dist = dist
         self.y = y
         self.name = name
@@ -66,32 +58,24 @@ class ForecastDisplay(ABC):
 
         Parameters
         ----------
-        estimator : fitted model
-            Of this library or any other, with ``predict_dist``.
+        estimator : fitted model with ``predict_dist``
         X : array or frame of shape (n, d)
-            Rows to predict.
         y : array of shape (n,) or (n, 1)
-            Their observed targets.
+            Observed targets.
         name : str, optional
-            For the legend; the name of the class if None.
+            Name of the model; its class by default.
         ax : matplotlib Axes, optional
             Where to draw; a new figure if None.
         **options
             Keyword arguments of the function that draws.
-
-        Returns
-        -------
-        display
-            With the drawn parts as attributes.
         """
         if not hasattr(estimator, "predict_dist"):
             raise ParameterError(
                 f"Expected a model with predict_dist, got {type(estimator).__name__}. A model "
                 "with predict alone becomes one in ConformalRecalibrator().fit(model, X, y)."
             )
-        shown = type(estimator).__name__ if name is None else name
-        dist = estimator.predict_dist(X)
-        return cls.from_predictions(dist, y, name=shown, ax=ax, **options)
+        name = type(estimator).__name__ if name is None else name
+        return cls.from_predictions(estimator.predict_dist(X), y, name=name, ax=ax, **options)
 
     @classmethod
     def from_predictions(
@@ -99,184 +83,63 @@ class ForecastDisplay(ABC):
         dist: Distribution,
         y: ArrayLike,
         *,
-        name: str | None = None,
+        name: str = "",
         ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Draw a forecast that is already there.
-
-        Parameters
-        ----------
-        dist : Distribution of n rows
-            The forecast.
-        y : array of shape (n,) or (n, 1)
-            Observed targets.
-        name : str, optional
-            Of the model, for the legend.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure if None.
-        **options
-            Keyword arguments of the function that draws.
-
-        Returns
-        -------
-        display
-            With the drawn parts as attributes.
-        """
+        """Draw a predicted distribution; the parameters are those of the class and of `plot`."""
         return cls(dist, y, name=name).plot(ax=ax, **options)
 
     def plot(self, *, ax: Axes | None = None, **options: Any) -> Self:
-        """Draw once more.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure if None.
-        **options
-            Keyword arguments of the function that draws.
-
-        Returns
-        -------
-        display
-            Itself, with the drawn parts as attributes.
-        """
-        self.ax_ = self._draw(ax, options)
-        figure = self.ax_.get_figure(root=True)
-        assert figure is not None
-        self.figure_ = figure
+        """Draw into `ax`, or a new figure, with keyword arguments of the function that draws."""
+        self.ax_ = self._draw(ax=ax, **options)
         return self
 
-    @abstractmethod
-    def _draw(self, ax: Axes | None, options: dict[str, Any]) -> Axes: ...
+    @property
+    def figure_(self) -> Figure:
+        """Figure that `ax_` belongs to."""
+        figure = self.ax_.get_figure(root=True)
+        assert figure is not None
+        return figure
 
-    def _named(self) -> Distribution | dict[str, Distribution]:
-        return self.dist if self.name is None else {self.name: self.dist}
+    @abstractmethod
+    def _draw(self, **options: Any) -> Axes: ...
 
 
 class ReliabilityDisplay(ForecastDisplay):
-    """Reliability diagram of one model; see `reliability` for what it shows.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        Where it was drawn last.
-    figure_ : matplotlib Figure
-        What `ax_` belongs to.
-    line_ : matplotlib Line2D
-        Empirical against nominal coverage.
+    """Reliability diagram of one model; see `reliability`.
 
     Examples
     --------
     >>> from calibrant.distributions import Normal
     >>> from calibrant.plots import ReliabilityDisplay
     >>> display = ReliabilityDisplay.from_predictions(Normal([0.0, 0.0], [1.0, 1.0]), [0.5, -1.0])
-    >>> display.line_.get_xdata()[:3]
-    array([0.01, 0.02, 0.03])
+    >>> display.ax_.get_xlabel()
+    'nominal coverage of the central interval (probability)'
     """
 
-    line_: Line2D
-
-    def _draw(self, ax: Axes | None, options: dict[str, Any]) -> Axes:
-        drawn = reliability(self._named(), self.y, ax=ax, **options)
-        self.line_ = drawn.get_lines()[-1]
-        return drawn
+    def _draw(self, **options: Any) -> Axes:
+        return reliability({self.name: self.dist}, self.y, **options)
 
 
 class PITDisplay(ForecastDisplay):
-    """PIT histogram of one model; see `pit_histogram` for what it shows.
+    """PIT histogram of one model; see `pit_histogram`."""
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        Where it was drawn last.
-    figure_ : matplotlib Figure
-        What `ax_` belongs to.
-    bars_ : matplotlib BarContainer
-        Relative frequencies of the PIT values, a bar a bin.
-    band_ : matplotlib Patch or None
-        Where most perfect forecasts have their bars.
-
-    Examples
-    --------
-    >>> from calibrant.distributions import Normal
-    >>> from calibrant.plots import PITDisplay
-    >>> display = PITDisplay.from_predictions(Normal([0.0, 0.0], [1.0, 1.0]), [0.5, -1.0], bins=4)
-    >>> len(display.bars_)
-    4
-    """
-
-    bars_: BarContainer
-    band_: Patch | None
-
-    def _draw(self, ax: Axes | None, options: dict[str, Any]) -> Axes:
-        before = 0 if ax is None else len(ax.patches)
-        drawn = pit_histogram(self.dist, self.y, ax=ax, **options)
-        if self.name is not None:
-            drawn.set_title(self.name, fontsize="medium")
-        self.bars_ = drawn.containers[-1]  # type: ignore[assignment]
-        rest = drawn.patches[before + len(self.bars_) :]
-        self.band_ = rest[0] if rest else None
-        return drawn
+    def _draw(self, **options: Any) -> Axes:
+        ax = pit_histogram(self.dist, self.y, **options)
+        ax.set_title(self.name, fontsize="medium")
+        return ax
 
 
 class IntervalDisplay(ForecastDisplay):
-    """Intervals of one model over its rows; see `intervals` for what it shows.
+    """Intervals of one model over its rows; see `intervals`."""
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        Where it was drawn last.
-    figure_ : matplotlib Figure
-        What `ax_` belongs to.
-    line_ : matplotlib Line2D
-        The medians.
-    bands_ : list of matplotlib Collection
-        The intervals, the widest first.
-
-    Examples
-    --------
-    >>> from calibrant.distributions import Normal
-    >>> from calibrant.plots import IntervalDisplay
-    >>> dist = Normal([0.0, 1.0], [1.0, 1.0])
-    >>> len(IntervalDisplay.from_predictions(dist, [0.5, -1.0], coverage=[0.5, 0.9]).bands_)
-    2
-    """
-
-    line_: Line2D
-    bands_: list[Collection]
-
-    def _draw(self, ax: Axes | None, options: dict[str, Any]) -> Axes:
-        lines, bands = (0, 0) if ax is None else (len(ax.lines), len(ax.collections))
-        drawn = intervals(self.dist, self.y, ax=ax, **options)
-        self.line_, self.bands_ = drawn.lines[lines], list(drawn.collections[bands:])
-        return drawn
+    def _draw(self, **options: Any) -> Axes:
+        return intervals(self.dist, self.y, **options)
 
 
 class SharpnessDisplay(ForecastDisplay):
-    """Widths of the intervals of one model; see `sharpness` for what it shows.
+    """Widths of the intervals of one model; see `sharpness`."""
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        Where it was drawn last.
-    figure_ : matplotlib Figure
-        What `ax_` belongs to.
-    box_ : matplotlib Patch
-        Where the middle half of the widths lies.
-
-    Examples
-    --------
-    >>> from calibrant.distributions import Normal
-    >>> from calibrant.plots import SharpnessDisplay
-    >>> dist = Normal([0.0, 1.0], [1.0, 2.0])
-    >>> ax = SharpnessDisplay.from_predictions(dist, [0.5, -1.0], coverage=0.5).ax_
-    >>> ax.get_xlabel()
-    'width of 50% intervals (target units)'
-    """
-
-    box_: Patch
-
-    def _draw(self, ax: Axes | None, options: dict[str, Any]) -> Axes:
-        drawn = sharpness(self._named(), ax=ax, **options)
-        self.box_ = drawn.patches[-1]
-        return drawn
+    def _draw(self, **options: Any) -> Axes:
+        return sharpness({self.name: self.dist}, **options)

@@ -1,14 +1,16 @@
-"""Methods compared over repeated runs: a leaderboard, and an ablation of paired differences."""
+"""Scores of methods over repeated runs: a leaderboard and its parts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.errors import DataError, ParameterError
-from calibrant.plots._style import BLUE, GREY, INK, axes_or_new, legend_above, tidy, tint
+from calibrant.errors import DataError
+from calibrant.metrics import METRICS
+from calibrant.metrics.inputs import Array
+from calibrant.plots.style import BLUE, GREY, INK, axes_or_new, legend_above, tidy, tint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,14 +25,15 @@ def leaderboard(
     floor: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the mean score of each method with its standard error, the lowest on top.
+    """Draw the mean score of each method with its standard error, the best on top.
 
     Parameters
     ----------
-    frame : DataFrame, one row a run
-        A column with the method and one with the score; lower is better.
+    frame : DataFrame, one row per run
+        A column with the method and one with the score.
     value, method : str
-        Names of these columns.
+        Names of these columns. Lower is better, except for metrics of
+        `calibrant.metrics.METRICS` where higher is.
     floor : float, optional
         What a perfect forecaster scores, drawn as a line.
     ax : matplotlib Axes, optional
@@ -51,101 +54,45 @@ def leaderboard(
     """
     check_frame(frame, [method, value])
     runs = {name: part.to_numpy(dtype=np.float64) for name, part in frame.groupby(method)[value]}
-    runs = dict(sorted(runs.items(), key=lambda item: float(item[1].mean())))
+    better = METRICS[value].better if value in METRICS else "lower"
+    sign = -1.0 if better == "higher" else 1.0
+    runs = dict(sorted(runs.items(), key=lambda item: sign * float(item[1].mean())))
     ax = axes_or_new(ax, (6.4, 1.4 + 0.34 * len(runs)))
     if floor is not None:
         ax.axvline(floor, color=GREY, linestyle="--", linewidth=1.2, label="perfect forecaster")
-    _dots(ax, runs)
-    ax.set_xlabel(f"{value} (lower is better)")
+    draw_runs(ax, runs)
+    ax.set_xlabel(value if better is None else f"{value} ({better} is better)")
     legend_above(ax, ncols=3)
     return ax
 
 
-def ablation(
-    frame: pd.DataFrame,
-    *,
-    value: str,
-    baseline: str,
-    variant: str = "variant",
-    run: str | Sequence[str] = "seed",
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw what each change costs: its score less that of the baseline on the same run.
-
-    Differences within a run leave out how hard its data or seed were, so the standard error is
-    that of the comparison.
+def draw_runs(ax: Axes, runs: Mapping[Any, Array]) -> None:
+    """Draw one line per name: the runs faint, their mean and its standard error in front.
 
     Parameters
     ----------
-    frame : DataFrame, one row a variant and run
-    value, variant : str
-        Columns of the score, lower is better, and of the variant.
-    baseline : str
-        The variant that the others are compared with.
-    run : str or sequence of str
-        Columns that together name a run, as the data set and the seed.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if None.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from calibrant.plots import ablation
-    >>> runs = pd.DataFrame({
-    ...     "variant": ["full", "full", "no anchor", "no anchor"],
-    ...     "seed": [0, 1, 0, 1],
-    ...     "crps": [1.0, 2.0, 1.3, 2.1],
-    ... })
-    >>> ax = ablation(runs, value="crps", baseline="full")
+    ax : matplotlib Axes
+    runs : mapping from names to arrays of shape (runs,)
     """
-    keys = [run] if isinstance(run, str) else list(run)
-    check_frame(frame, [variant, value, *keys])
-    if frame.duplicated([variant, *keys]).any():
-        raise DataError(f"Several rows share a variant and {', '.join(keys)}: name runs further.")
-    table = frame.pivot(index=keys, columns=variant, values=value)
-    if baseline not in table:
-        names = ", ".join(map(str, table.columns))
-        raise ParameterError(f"baseline must be one of the variants {names}, got {baseline!r}.")
-    if table.isna().to_numpy().any():
-        raise DataError("Every variant needs a score on every run: the comparison is paired.")
-    changes = {
-        name: (table[name] - table[baseline]).to_numpy(dtype=np.float64)
-        for name in dict.fromkeys(frame[variant])
-        if name != baseline
-    }
-    ax = axes_or_new(ax, (6.4, 1.4 + 0.34 * len(changes)))
-    ax.axvline(0.0, color=GREY, linestyle="--", linewidth=1.2, label=f"{baseline} (baseline)")
-    _dots(ax, changes)
-    ax.set_xlabel(f"change in {value} (left is better than the baseline)")
-    legend_above(ax, ncols=3)
-    return ax
-
-
-def _dots(ax: Axes, runs: dict[Any, np.ndarray[tuple[int], np.dtype[np.float64]]]) -> None:
-    """One line a name: the runs faint, their mean and its standard error in front."""
-    for place, values in enumerate(runs.values()):
+    for row, values in enumerate(runs.values()):
         ax.plot(
             values,
-            np.full(len(values), place),
+            np.full(len(values), row),
             "|",
             color=tint(BLUE, 0.55),
             markersize=9,
-            label="single run" if place == 0 else None,
+            label="single run" if row == 0 else None,
         )
         error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
         ax.errorbar(
             values.mean(),
-            place,
+            row,
             xerr=error,
             fmt="o",
             color=BLUE,
             markersize=6,
             capsize=3,
-            label="mean and standard error" if place == 0 else None,
+            label="mean and standard error" if row == 0 else None,
         )
     ax.set_yticks(range(len(runs)), [str(name) for name in runs])
     ax.tick_params(axis="y", length=0, labelcolor=INK)
@@ -154,10 +101,10 @@ def _dots(ax: Axes, runs: dict[Any, np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 def check_frame(frame: pd.DataFrame, names: Sequence[str]) -> None:
-    """Complain about a frame without rows or without these columns."""
+    """Raise an error about a frame without rows or without these columns."""
     missing = [name for name in names if name not in frame.columns]
     if missing:
         known = ", ".join(map(str, frame.columns))
         raise DataError(f"The frame has no column {', '.join(missing)}; its columns are: {known}.")
     if not len(frame):
-        raise DataError("The frame has no rows: expected one a run.")
+        raise DataError("The frame has no rows: expected one per run.")

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from calibrant.metrics._inputs import Array
+from calibrant.metrics.inputs import Array
 
 
 class Units:
