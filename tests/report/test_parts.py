@@ -15,10 +15,10 @@ from calibrant.report import report as report_module
 from calibrant.report._calibration_charts import reliability_chart, slice_chart
 from calibrant.report._chart import colour, dash
 from calibrant.report._facts import surprises
+from calibrant.report._format import Units
 from calibrant.report._page import _slice_charts
 from calibrant.report._plotly import plotly_script
 from calibrant.report._slices import Slicing, cut, worst
-from calibrant.report._words import Units
 from calibrant.report.scored_forecast import ScoredForecast
 
 N = 400

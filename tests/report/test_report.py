@@ -135,7 +135,7 @@ def test_the_worst_slice_is_named_and_adjusted(page, rows) -> None:
     found = rf"narrow\. Worst of \d+ slices: predicted spread, 20 \({few} rows\)"
     assert re.search(found, text)
     assert re.search(r"more than chance explains \(p < 0.0001, adjusted for \d+ slices\)", text)
-    assert "That is within what chance gives when so many slices are looked at" in text
+    assert "That is within what chance gives when so many slices are searched" in text
 
 
 def test_p_values_stay_on_one_line(page) -> None:

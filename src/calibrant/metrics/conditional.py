@@ -10,13 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
-from calibrant.metrics.calibration import (
-    central_coverage,
-    coverage_errors,
-    mean_over_draws,
-    pit_bounds,
-    pit_draws,
-)
+from calibrant.metrics.calibration import LEVELS, central_coverage, pit_bounds, pit_draws
 from calibrant.metrics.floor import binomial_band, expected_ecpe
 from calibrant.metrics.group_result import GroupCalibration, WorstGroup
 from calibrant.metrics.inputs import Array, check_level, check_target, column
@@ -201,20 +195,15 @@ def _plain(value: float) -> str:
 
 def _collect(names: Sequence[Any], parts: Sequence[Array], level: float) -> GroupCalibration:
     """Gather the results of groups, given their draws of PIT values, (R, n_g) each."""
+    levels = np.append(LEVELS, level)
+    curves = [np.array([central_coverage(u, levels) for u in part]) for part in parts]  # (R, 100)
     n = np.array([part.shape[1] for part in parts])
-
-    def covered(u: Array) -> float:
-        return float(central_coverage(u, np.array([level]))[0])
-
-    def ecpe(u: Array) -> float:
-        return float(coverage_errors(u).mean())
-
     return GroupCalibration(
         names=tuple(names),
         n=n,
-        coverage=np.array([mean_over_draws(covered, part) for part in parts]),
+        coverage=np.array([curve[:, -1].mean() for curve in curves]),
         level=level,
-        ecpe=np.array([mean_over_draws(ecpe, part) for part in parts]),
+        ecpe=np.array([np.abs(curve[:, :-1] - LEVELS).mean(axis=1).mean() for curve in curves]),
         floor=expected_ecpe(n),
     )
 

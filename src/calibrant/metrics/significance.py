@@ -12,7 +12,6 @@ from calibrant.distributions import Distribution
 from calibrant.metrics.calibration import (
     LEVELS,
     central_coverage,
-    coverage_errors,
     mean_over_draws,
     pit_bounds,
     pit_draws,
@@ -119,8 +118,9 @@ def pit_calibration_test(pit: Array, confidence: float) -> CalibrationTest:
     """Test PIT values, (n,), or the mean result of several draws of them, (R, n)."""
     draws = np.atleast_2d(pit)
     n = draws.shape[1]
-    ecpe = float(mean_over_draws(lambda u: coverage_errors(u).mean(), draws))
-    mcpe = float(mean_over_draws(lambda u: coverage_errors(u).max(), draws))
+    curves = np.array([central_coverage(u) for u in draws])  # (R, 99)
+    errors = np.abs(curves - LEVELS)
+    ecpe, mcpe = float(errors.mean(axis=1).mean()), float(errors.max(axis=1).mean())
     mean_errors, largest_errors = simulated_errors(n)
     lower, upper = binomial_band(n, LEVELS, confidence)
     return CalibrationTest(
@@ -132,7 +132,7 @@ def pit_calibration_test(pit: Array, confidence: float) -> CalibrationTest:
         mcpe_p_value=_p_value(mcpe, largest_errors),
         pit_p_value=float(mean_over_draws(_uniformity_p_value, draws)),
         levels=LEVELS,
-        coverage=mean_over_draws(central_coverage, draws),
+        coverage=curves.mean(axis=0),
         lower=lower,
         upper=upper,
     )

@@ -21,12 +21,12 @@ from calibrant.report._chart import (
     points,
     symbol,
 )
+from calibrant.report._format import level_text, percent
 from calibrant.report._slices import Slicing
-from calibrant.report._words import level_text, percent
 from calibrant.report.scored_forecast import ScoredForecast
 
 _PIT_BINS = 20
-_LONGEST = 24  # characters of a label: two dates
+_LONGEST = 24  # characters of a label, enough for two dates
 
 
 def reliability_chart(forecasts: list[ScoredForecast], start: int) -> Chart:
@@ -126,8 +126,8 @@ def slice_chart(index: int, source: str, cuts: list[tuple[int, str, Slicing]]) -
     shared = all(s.found.names == found.names for _, _, s in cuts)
     ticks = _short(found.names) if shared else [f"decile {p + 1}" for p in range(len(found))]
     low, high = binomial_band(found.n, found.level, 1.0 - 0.05 / len(found))
-    places = list(range(len(found)))
-    bars = [box(p - 0.4, p + 0.4, 100 * low[p], 100 * high[p], "@band") for p in places]
+    positions = list(range(len(found)))
+    bars = [box(p - 0.4, p + 0.4, 100 * low[p], 100 * high[p], "@band") for p in positions]
     nominal = {"type": "line", "x0": -0.5, "x1": len(found) - 0.5, "line": {"color": "@grey"}}
     nominal |= {"y0": 100 * found.level, "y1": 100 * found.level}
     rows = [
@@ -165,7 +165,7 @@ def slice_chart(index: int, source: str, cuts: list[tuple[int, str, Slicing]]) -
             "shapes": [*bars, nominal],
             "showlegend": len(cuts) > 1,
             "xaxis": {
-                "tickvals": places,
+                "tickvals": positions,
                 "ticktext": [label(tick) for tick in ticks],
                 "autotickangles": [0, -90],  # slanted labels would be cut off at the left
                 "tickfont": {"size": 10},
@@ -190,7 +190,7 @@ def _table(cut: Slicing) -> list[tuple[str, int, float, float]]:
 
 
 def _short(names: tuple[Any, ...]) -> list[str]:
-    """Names short enough for an axis, cut in the middle, numbered where that makes them equal."""
+    """Names shortened in the middle for an axis, and numbered if that makes them equal."""
     texts = [str(name) for name in names]
     cut = [t if len(t) <= _LONGEST else f"{t[:12]}…{t[-10:]}" for t in texts]
     return [t if cut.count(t) == 1 else f"{t} ({i + 1})" for i, t in enumerate(cut)]

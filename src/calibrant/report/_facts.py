@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calibrant.metrics import RowValues
 from calibrant.metrics.inputs import Array
-from calibrant.report._words import Units, tail_text
+from calibrant.report._format import Units, tail_text
 from calibrant.report.scored_forecast import ScoredForecast
 
 _PACKAGES = ("calibrant", "torch", "scikit-learn", "numpy", "scipy", "pandas", "plotly")

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.metrics import LEVELS
 from calibrant.metrics.quantile_pass import evenly_spaced
 from calibrant.report._chart import Chart, colour, label, line, points
-from calibrant.report._words import Units, level_text
+from calibrant.report._format import Units, level_text
 from calibrant.report.scored_forecast import ScoredForecast
 
 DRAWN_ROWS = 200

@@ -17,10 +17,10 @@ from calibrant.metrics.inputs import column
 from calibrant.report._calibration_charts import pit_chart, reliability_chart, slice_chart
 from calibrant.report._chart import BAND_CONFIDENCE, Chart
 from calibrant.report._facts import data_facts, surprises, version_facts
+from calibrant.report._format import Units, level_text, percent, unbroken
 from calibrant.report._moving_charts import interval_chart, width_chart
 from calibrant.report._plotly import plotly_script
 from calibrant.report._slices import Slicing, cut, table_columns, worst
-from calibrant.report._words import Units, level_text, percent, unbroken
 from calibrant.report.scored_forecast import ScoredForecast
 
 _SLICE_CHARTS = 8

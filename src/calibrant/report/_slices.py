@@ -13,7 +13,7 @@ from calibrant.metrics import GroupCalibration
 from calibrant.metrics.conditional import bin_calibration, group_calibration
 from calibrant.metrics.formatting import p_value_text
 from calibrant.metrics.inputs import Array, column
-from calibrant.report._words import level_text, percent
+from calibrant.report._format import level_text, percent
 from calibrant.report.scored_forecast import ScoredForecast
 
 _DECILES = 10
@@ -22,7 +22,7 @@ _MOST_LABELS = 50
 
 @dataclass(frozen=True, eq=False)
 class Slicing:
-    """All rows cut in one way, with the exact p-value of the coverage of each slice."""
+    """All rows cut by one source, with the exact p-value of the coverage of each slice."""
 
     source: str
     found: GroupCalibration
@@ -48,7 +48,7 @@ class Worst:
         rest = (
             "That is more than chance explains"
             if self.p_value < 0.05
-            else "That is within what chance gives when so many slices are looked at"
+            else "That is within what chance gives when so many slices are searched"
         )
         return (
             f"Worst of {self.searched:,} slices: {self.source}, {self.name} ({self.n:,} rows), "
@@ -72,12 +72,12 @@ def table_columns(X: Any, n: int) -> dict[str, NDArray[Any]]:
 def cut(
     forecast: ScoredForecast, columns: dict[str, NDArray[Any]], groups: dict[str, Any], level: float
 ) -> list[Slicing]:
-    """Every way to cut the rows; columns of one value, or of too many labels, are left out.
+    """Slice the rows by every source; columns with one value or too many labels are left out.
 
     Parameters
     ----------
     columns, groups : dict of name to array of shape (n,)
-        Numbers of columns are cut into deciles, groups are taken as they are.
+        Numeric columns are cut into deciles, groups are used as they are.
     """
     rows = forecast.scores.rows
     draws = rows.pit_draws()
