@@ -181,7 +181,7 @@ def forecast() -> Figure:
         coverage=(0.5, 0.95),
         ax=above,
     ).set(xlabel="", ylabel="y, one hour ahead")
-    coverage_over_time(results, level=0.9, ax=below).set_xlabel("")
+    coverage_over_time(results, coverage=0.9, ax=below).set_xlabel("")
     return figure
 
 

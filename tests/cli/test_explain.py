@@ -37,7 +37,7 @@ def test_the_formula_is_printed_once(run, name) -> None:
 
 
 def test_coverage_is_a_share(run) -> None:
-    assert "\n    mean_i 1{|2 u_i - 1| <= level}\n" in run("explain", "coverage").stdout
+    assert "\n    mean_i 1{|2 u_i - 1| <= coverage}\n" in run("explain", "coverage").stdout
 
 
 def test_the_list_names_them_all_by_file(run) -> None:

@@ -54,7 +54,7 @@ def result(crps: Sequence[float], seconds: float, spread: float = 1.0) -> list[d
         {
             "scores": scores | {"crps": value},
             "floor": {"ecpe": 0.03},
-            "pit": u.tolist(),
+            "pit": [u.tolist(), u.tolist()],
             "rows": {"test": 100},
             "seconds": {"fit": seconds, "predict": 0.0},
         }

@@ -11,6 +11,8 @@ from uncertainty_toolbox.metrics_calibration import get_proportion_lists_vectori
 from calibrant.distributions import Clipped, Empirical, MonotoneMap, Normal, Recalibrated
 from calibrant.metrics import (
     LEVELS,
+    calibration_by_group,
+    calibration_test,
     coverage,
     ecpe,
     mcpe,
@@ -19,6 +21,7 @@ from calibrant.metrics import (
     quantile_calibration,
     quantile_calibration_error,
 )
+from calibrant.metrics.calibration import coverage_errors
 
 Forecast = tuple[Normal, np.ndarray]
 
@@ -39,7 +42,7 @@ def test_curves_against_uncertainty_toolbox(forecast: Forecast, kind: str) -> No
     )
     assert expected[1:-1] == pytest.approx(LEVELS)
     if kind == "interval":
-        assert np.array_equal(coverage(dist, y, level=LEVELS), observed[1:-1])
+        assert np.array_equal(coverage(dist, y, coverage=LEVELS), observed[1:-1])
     else:  # it counts targets above the quantile of the other tail
         assert quantile_calibration(dist, y) == pytest.approx(1 - observed[-2:0:-1], abs=1e-12)
 
@@ -62,7 +65,7 @@ def test_coverage_counts_targets_between_the_bounds(forecast: Forecast) -> None:
     for d in (dist, recalibrated):
         bounds = d.interval([0.5, 0.9])
         inside = (y[:, None] >= bounds[:, 0]) & (y[:, None] <= bounds[:, 1])
-        assert coverage(d, y, level=[0.5, 0.9]) == pytest.approx(inside.mean(axis=0), abs=1e-12)
+        assert coverage(d, y, coverage=[0.5, 0.9]) == pytest.approx(inside.mean(axis=0), abs=1e-12)
         assert coverage(d, y) == pytest.approx(inside[:, 1].mean(), abs=1e-12)
     assert isinstance(coverage(dist, y), float)
 
@@ -112,10 +115,44 @@ def test_true_discrete_distribution_scores_the_floor() -> None:
     assert np.mean(np.abs(inside.mean(axis=0) - LEVELS)) > 0.1
 
 
+def test_errors_on_atoms_are_means_over_draws() -> None:
+    dist, y = discrete_truth(400)
+    groups = np.arange(400) % 2
+    draws = [pit(dist, y, random_state=seed) for seed in range(20)]
+    shares = np.array([[np.mean(np.abs(2 * u - 1) <= p) for p in LEVELS] for u in draws])
+    errors = np.abs(shares - LEVELS)
+    assert ecpe(dist, y) == pytest.approx(errors.mean())
+    assert mcpe(dist, y) == pytest.approx(errors.max(axis=1).mean())
+    assert coverage(dist, y, coverage=LEVELS) == pytest.approx(shares.mean(axis=0))
+    below = np.array([[np.mean(u <= q) for q in LEVELS] for u in draws])
+    assert quantile_calibration(dist, y) == pytest.approx(below.mean(axis=0))
+    assert quantile_calibration_error(dist, y) == pytest.approx(np.abs(below - LEVELS).mean())
+    test = calibration_test(dist, y)
+    assert (test.ecpe, test.mcpe) == (ecpe(dist, y), mcpe(dist, y))
+    assert test.pit_p_value == pytest.approx(np.mean([kstest(u, "uniform").pvalue for u in draws]))
+    first = calibration_by_group(dist, y, groups)
+    half = [np.mean(np.abs(2 * u[::2] - 1) <= 0.9) for u in draws]
+    assert first.coverage[0] == pytest.approx(np.mean(half))
+
+
+def test_a_perfect_forecaster_with_atoms_scores_the_floor_on_average() -> None:
+    """The mean over draws keeps the expected value of one draw, with less noise."""
+    scores, single = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        grades = np.round(rng.normal(size=(200, 40)))
+        dist, y = Empirical(grades), grades[np.arange(200), rng.integers(0, 40, 200)]
+        scores.append(ecpe(dist, y))
+        single.append(coverage_errors(pit(dist, y)).mean())
+    error = np.std(scores, ddof=1) / np.sqrt(len(scores))
+    assert abs(np.mean(scores) - noise_floor(200).ecpe) < 4 * error
+    assert np.std(scores) < np.std(single)
+
+
 def test_bias_is_seen_from_one_side() -> None:
     y = np.random.default_rng(2).normal(size=4000)
     high = Normal(np.full(4000, 0.5), np.ones(4000))
-    assert np.all(quantile_calibration(high, y, levels=[0.25, 0.5, 0.75]) > [0.4, 0.65, 0.85])
+    assert np.all(quantile_calibration(high, y, alpha=[0.25, 0.5, 0.75]) > [0.4, 0.65, 0.85])
 
 
 forecasts = st.lists(st.tuples(st.floats(-5, 5), st.floats(0.1, 5)), min_size=1, max_size=30)
@@ -127,7 +164,7 @@ def test_properties(rows: list[tuple[float, float]], scale: float, shift: float)
     y, spread = np.array(rows).T
     dist = Normal(np.zeros(len(y)), spread)
     assert 0 <= ecpe(dist, y) <= mcpe(dist, y) <= 1
-    assert np.all(np.diff(coverage(dist, y, level=LEVELS)) >= 0)
+    assert np.all(np.diff(coverage(dist, y, coverage=LEVELS)) >= 0)
     order = np.random.default_rng(0).permutation(len(y))
     assert ecpe(dist[order], y[order]) == ecpe(dist, y)
     moved = dist.affine(scale * shift, scale)

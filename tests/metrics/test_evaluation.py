@@ -20,26 +20,10 @@ from calibrant.distributions import (
     Recalibrated,
     concatenate,
 )
-from calibrant.metrics import evaluate
-from calibrant.metrics.significance import p_text
+from calibrant.metrics import METRICS, evaluate
+from calibrant.metrics.formatting import p_value_text
 
-METRICS = [
-    "ecpe",
-    "mcpe",
-    "quantile_calibration_error",
-    "coverage",
-    "epiw",
-    "mpiw",
-    "rmse",
-    "mae",
-    "r2",
-    "smape",
-    "rse",
-    "nll",
-    "crps",
-    "pinball",
-    "interval_score",
-]
+METRIC_FUNCTIONS = [name for name in METRICS if hasattr(metrics, name)]
 N = 400
 
 
@@ -68,7 +52,7 @@ def dist(request: pytest.FixtureRequest) -> Distribution:
 def test_every_metric_is_that_of_its_function(dist: Distribution) -> None:
     y = dist.sample(random_state=1)
     result = evaluate(dist, y)
-    for name in METRICS:
+    for name in METRIC_FUNCTIONS:
         expected = getattr(metrics, name)(dist, y)
         assert getattr(result, name) == pytest.approx(expected, rel=1e-9), name
     test = metrics.calibration_test(dist, y)
@@ -84,7 +68,7 @@ def test_options_reach_their_metrics() -> None:
     groups = np.arange(N) % 3
     result = evaluate(dist, y, groups, coverage=0.8)
     assert result.level == 0.8
-    assert result.coverage == metrics.coverage(dist, y, level=0.8)
+    assert result.coverage == metrics.coverage(dist, y, coverage=0.8)
     assert result.interval_score == pytest.approx(metrics.interval_score(dist, y, coverage=0.8))
     expected = metrics.calibration_by_group(dist, y, groups, coverage=0.8)
     assert result.groups is not None
@@ -101,6 +85,34 @@ def test_quantiles_are_asked_for_once() -> None:
 
     evaluate(Counting(np.zeros(50), np.ones(50)), np.zeros(50))
     assert sum(asked) == 50 * (199 + 2)
+
+
+def test_values_of_each_row_are_kept(dist: Distribution) -> None:
+    y = dist.sample(random_state=1)[:, 0]
+    rows = evaluate(dist, y, coverage=0.8).rows
+    assert rows.dist is dist
+    assert np.array_equal(rows.y, y)
+    assert np.array_equal(rows.pit, metrics.pit(dist, y))
+    for name in ("cdf", "cdf_left", "log_prob"):
+        assert np.array_equal(getattr(rows, name), getattr(dist, name)(y)), name
+    assert rows.crps == pytest.approx(dist.crps(y), rel=1e-9, abs=1e-12)
+    for name in ("mean", "stddev", "median"):
+        assert getattr(rows, name) == pytest.approx(getattr(dist, name), rel=1e-9), name
+    assert rows.interval == pytest.approx(dist.interval(0.8), rel=1e-9)
+
+
+def test_quantiles_of_a_sample_are_kept() -> None:
+    n = 5000
+    dist = Normal(np.arange(n, dtype=float), np.full(n, 2.0))
+    found = evaluate(dist, dist.mean).quantiles
+    assert len(found.sample) == 2000
+    assert (found.sample[0], found.sample[-1]) == (0, n - 1)
+    assert np.diff(found.sample).max() <= 3
+    expected = dist[found.sample].interval(metrics.LEVELS)
+    assert found.sample_intervals == pytest.approx(expected, rel=1e-9)
+    assert found.widths == pytest.approx(metrics.mean_width(dist, metrics.LEVELS))
+    few = evaluate(dist[:7], np.zeros(7)).quantiles
+    assert few.sample.tolist() == list(range(7))
 
 
 def verdict_of(forecast: Distribution, y: np.ndarray) -> str:
@@ -150,7 +162,7 @@ def test_the_verdict_names_the_test_whose_p_value_it_quotes() -> None:
         scores = evaluate(Normal(np.full(400, loc), np.full(400, scale)), y)
         p_values = {"ECPE": scores.test.p_value, "PIT": scores.test.pit_p_value}
         name = min(p_values, key=p_values.__getitem__)
-        assert scores.verdict.endswith(f", {name} test {p_text(p_values[name])}).")
+        assert scores.verdict.endswith(f", {name} test {p_value_text(p_values[name])}).")
         told.add(name)
     assert told == {"ECPE", "PIT"}
 
@@ -221,7 +233,7 @@ def test_frame() -> None:
     result = evaluate(dist, dist.sample(random_state=1))
     frame = result.to_frame()
     assert list(frame.columns) == ["value", "floor"]
-    assert set(METRICS) <= set(frame.index)
+    assert list(frame.index) == list(result.metrics)
     assert frame.loc["ecpe", "value"] == result.ecpe
     assert frame.loc["mcpe", "floor"] == result.floor.mcpe
     assert np.isnan(frame.loc["rmse", "floor"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -13,31 +14,33 @@ import torch
 from calibrant import metrics
 from calibrant.distributions import Normal
 from calibrant.errors import CalibrantError, DataError, ParameterError
+from calibrant.metrics import METRICS
 
 DIST = Normal([0.0, 1.0, 2.0], [1.0, 1.0, 1.0])
 Y = [0.1, 0.9, 2.5]
-NAMES = [
-    "rmse",
-    "mae",
-    "r2",
-    "smape",
-    "rse",
-    "pit",
-    "coverage",
-    "ecpe",
-    "mcpe",
-    "quantile_calibration",
-    "quantile_calibration_error",
-    "epiw",
-    "mpiw",
-    "nll",
-    "crps",
-    "pinball",
-    "interval_score",
-    "calibration_test",
-    "calibration_by_bins",
-    "evaluate",
-]
+
+
+def needs_targets_alone(function: Any) -> bool:
+    """Whether a public function can be called with a distribution and targets."""
+    if not inspect.isfunction(function):
+        return False
+    names, parameters = zip(*inspect.signature(function).parameters.items(), strict=True)
+    optional = [p.default is not p.empty for p in parameters[2:]]
+    return names[:2] == ("dist", "y") and all(optional)
+
+
+NAMES = [name for name in metrics.__all__ if needs_targets_alone(getattr(metrics, name))]
+
+
+def test_all_of_them_are_found() -> None:
+    assert {"evaluate", "pit", "calibration_test", "calibration_by_bins", *METRICS} - set(
+        NAMES
+    ) == {
+        "p_value",
+        "ecpe_by_mean",
+        "ecpe_by_stddev",
+        "ecpe_by_group",
+    }
 
 
 @pytest.fixture(params=NAMES)
@@ -95,11 +98,11 @@ def test_kinds_of_targets(y: Any) -> None:
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 90, np.nan, [], [0.5, 1.5], [[0.5]]])
 def test_bad_levels(level: Any) -> None:
     calls = [
-        lambda: metrics.coverage(DIST, Y, level=level),
+        lambda: metrics.coverage(DIST, Y, coverage=level),
         lambda: metrics.mean_width(DIST, level),
         lambda: metrics.interval_score(DIST, Y, coverage=level),
-        lambda: metrics.pinball(DIST, Y, levels=level),
-        lambda: metrics.quantile_calibration(DIST, Y, levels=level),
+        lambda: metrics.pinball(DIST, Y, alpha=level),
+        lambda: metrics.quantile_calibration(DIST, Y, alpha=level),
         lambda: metrics.evaluate(DIST, Y, coverage=level),
         lambda: metrics.calibration_test(DIST, Y, confidence=level),
         lambda: metrics.calibration_by_group(DIST, Y, Y, coverage=level),

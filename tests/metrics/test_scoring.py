@@ -33,7 +33,7 @@ def test_against_scoringrules(forecast: Forecast) -> None:
     theirs = sr.interval_score(y, lower, upper, 0.2).mean()
     assert interval_score(dist, y, coverage=0.8) == pytest.approx(theirs, rel=1e-12)
     theirs = np.mean([sr.quantile_score(y, dist.ppf(q), q).mean() for q in (0.1, 0.3)])
-    assert pinball(dist, y, levels=[0.1, 0.3]) == pytest.approx(theirs, rel=1e-12)
+    assert pinball(dist, y, alpha=[0.1, 0.3]) == pytest.approx(theirs, rel=1e-12)
 
 
 def test_mixture_and_ensemble_against_scoringrules() -> None:
@@ -49,7 +49,7 @@ def test_mixture_and_ensemble_against_scoringrules() -> None:
 def test_pinball_against_scikit_learn(forecast: Forecast) -> None:
     dist, y = forecast
     expected = mean_pinball_loss(y, dist.ppf(0.2), alpha=0.2)
-    assert pinball(dist, y, levels=0.2) == pytest.approx(expected, rel=1e-12)
+    assert pinball(dist, y, alpha=0.2) == pytest.approx(expected, rel=1e-12)
 
 
 def test_recalibrated_against_numeric_integration() -> None:

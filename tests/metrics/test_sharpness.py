@@ -49,6 +49,6 @@ def test_narrow_intervals_far_from_zero() -> None:
 def test_blocks_cover_every_row_once(monkeypatch: pytest.MonkeyPatch) -> None:
     dist = Normal(np.zeros(997), np.linspace(1, 2, 997))
     whole = epiw(dist)
-    monkeypatch.setattr("calibrant.metrics._quantile_pass._BLOCK", 199 * 100)
-    monkeypatch.setattr("calibrant.metrics._quantile_pass._TILE", 199 * 7)
+    monkeypatch.setattr("calibrant.metrics.quantile_pass._BLOCK", 199 * 100)
+    monkeypatch.setattr("calibrant.metrics.quantile_pass._TILE", 199 * 7)
     assert epiw(dist) == pytest.approx(whole, rel=1e-12)

@@ -45,7 +45,7 @@ def test_contents() -> None:
     assert (test.n, test.confidence) == (300, 0.9)
     assert test.ecpe == ecpe(dist, y)
     assert test.mcpe == mcpe(dist, y)
-    assert np.array_equal(test.coverage, coverage(dist, y, level=LEVELS))
+    assert np.array_equal(test.coverage, coverage(dist, y, coverage=LEVELS))
     assert np.all((test.lower <= LEVELS) & (test.upper >= LEVELS))
 
 

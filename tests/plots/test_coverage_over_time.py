@@ -21,7 +21,7 @@ def forecast(n: int = 200) -> tuple[Normal, np.ndarray]:
 
 def test_the_curve_is_the_share_inside_over_the_last_rows() -> None:
     dist, y = forecast()
-    ax = coverage_over_time(dist, y, level=0.8, window=50)
+    ax = coverage_over_time(dist, y, coverage=0.8, window=50)
     low, high = dist.interval(0.8).T
     inside = pd.Series((low <= y) & (y <= high)).rolling(50).mean().dropna()
     line = ax.get_lines()[-1]
@@ -30,7 +30,7 @@ def test_the_curve_is_the_share_inside_over_the_last_rows() -> None:
 
 
 def test_the_band_is_binomial() -> None:
-    ax = coverage_over_time(*forecast(), level=0.8, window=50, band=0.9)
+    ax = coverage_over_time(*forecast(), coverage=0.8, window=50, band=0.9)
     (band,) = ax.patches
     box = band.get_bbox()  # type: ignore[attr-defined]
     assert (box.y0, box.y1) == pytest.approx(tuple(binom.ppf([0.05, 0.95], 50, 0.8) / 50))
@@ -55,7 +55,7 @@ def test_back_tests_bring_their_own_targets_and_times() -> None:
     [
         ({"window": 0}, "window must lie between 1 and 200"),
         ({"window": 201}, "window must lie between 1 and 200"),
-        ({"level": 1.0}, "level must be"),
+        ({"coverage": 1.0}, "coverage must be"),
         ({"band": 1.0}, "band must be"),
         ({"y": None}, "needs the observed targets"),
     ],

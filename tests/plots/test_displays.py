@@ -35,20 +35,18 @@ def test_the_estimator_and_its_predictions_give_one_line() -> None:
     by_model = ReliabilityDisplay.from_estimator(Model(), X, Y)
     by_dist = ReliabilityDisplay.from_predictions(DIST, Y)
     for display in (by_model, by_dist):
-        assert np.array_equal(display.line_.get_ydata(), coverage(DIST, Y, level=LEVELS))
-    assert by_model.line_.get_label().startswith("Model (ECPE")
+        curve = display.ax_.get_lines()[-1]
+        assert np.array_equal(curve.get_ydata(), coverage(DIST, Y, coverage=LEVELS))
+    assert by_model.ax_.get_lines()[-1].get_label().startswith("Model (ECPE")
 
 
-def test_parts_are_those_of_this_drawing() -> None:
-    ax = Figure().subplots()
-    PITDisplay.from_predictions(DIST, Y, ax=ax)
-    second = PITDisplay.from_predictions(DIST, Y, ax=ax, bins=7, band=None)
-    assert len(second.bars_) == 7
-    assert second.band_ is None
-    assert PITDisplay.from_predictions(DIST, Y).band_ is not None
-    shown = IntervalDisplay.from_predictions(DIST, Y, coverage=[0.5, 0.9])
-    assert shown.line_.get_label() == "median"
-    assert [band.get_label() for band in shown.bands_] == ["90% interval", "50% interval"]
+def test_options_reach_the_function_that_draws() -> None:
+    assert len(PITDisplay.from_predictions(DIST, Y, bins=7, band=None).ax_.patches) == 7
+    bands = IntervalDisplay.from_predictions(DIST, Y, coverage=[0.5, 0.9]).ax_.collections
+    assert [band.get_label() for band in bands] == ["90% interval", "50% interval"]
+    widths = SharpnessDisplay.from_predictions(DIST, Y, coverage=0.5, name="mine").ax_
+    assert widths.get_xlabel() == "width of 50% intervals (target units)"
+    assert [label.get_text() for label in widths.get_yticklabels()] == ["mine"]
 
 
 def test_a_model_without_distributions_is_told_what_to_do() -> None:

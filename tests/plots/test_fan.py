@@ -32,7 +32,7 @@ def test_past_median_and_what_came() -> None:
     drawn = lines(fan_chart(DIST, y, past=PAST))
     assert np.array_equal(drawn["observed"], ([-2, -1, 0], PAST))
     assert np.array_equal(drawn["median"], (np.arange(1, N + 1), DIST.median))
-    assert np.array_equal(drawn["what came"][1], y)
+    assert np.array_equal(drawn["observed later"][1], y)
 
 
 def test_dates() -> None:

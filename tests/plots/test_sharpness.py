@@ -32,7 +32,7 @@ def test_diamonds_are_the_mean_widths() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(ParameterError, match="at least one distribution"):
+    with pytest.raises(ParameterError, match="at least one forecast"):
         sharpness({})
     with pytest.raises(ParameterError, match="Expected a predictive distribution"):
         sharpness({"a": [1.0]})  # type: ignore[dict-item]

@@ -103,14 +103,14 @@ def test_recovers_a_heteroscedastic_truth_within_halves_of_the_noise() -> None:
     assert isinstance(dist, Recalibrated)
     assert ecpe(dist, y_test) < 2 * noise_floor(1300).ecpe
     for half in (X_test[:, 1] < 0.5, X_test[:, 1] >= 0.5):
-        assert coverage(dist[half], y_test[half], level=0.9) == pytest.approx(0.9, abs=0.03)
+        assert coverage(dist[half], y_test[half], coverage=0.9) == pytest.approx(0.9, abs=0.03)
     truth = X_test[:, 0] + (0.2 + X_test[:, 1]) * (2.0 - 1.0)
     assert np.abs(fitted.predict(X_test) - truth).mean() < 0.1
     # Without the predicted spread coverage holds on average only.
     plain = ConformalRecalibrator(normalize=False).fit(MODEL, X, y).predict_dist(X_test)
-    assert coverage(plain, y_test, level=0.9) == pytest.approx(0.9, abs=0.03)
+    assert coverage(plain, y_test, coverage=0.9) == pytest.approx(0.9, abs=0.03)
     quiet = X_test[:, 1] < 0.5
-    assert coverage(plain[quiet], y_test[quiet], level=0.9) > 0.94
+    assert coverage(plain[quiet], y_test[quiet], coverage=0.9) > 0.94
 
 
 @pytest.mark.parametrize("outlier", [1.0, 1e3, 1e9])

@@ -121,7 +121,7 @@ def test_bounds_stay() -> None:
     bounded = model(lambda X: Clipped(Normal(np.zeros(len(X)), np.ones(len(X))), low=0.0))
     dist = IsotonicRecalibrator().fit(bounded, X, y).predict_dist(X)
     assert dist.ppf(0.01).min() == 0.0
-    assert coverage(dist, y, level=0.9) == pytest.approx(0.9, abs=0.03)
+    assert coverage(dist, y, coverage=0.9) == pytest.approx(0.9, abs=0.03)
 
 
 def test_pit_values_of_the_calibration_rows_become_uniform() -> None:

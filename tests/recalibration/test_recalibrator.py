@@ -78,7 +78,7 @@ def test_cross_fit_of_a_network(method) -> None:
     fitted = method().cross_fit(unfitted, X[:500], y[:500], cv=3)
     assert not hasattr(unfitted, "module_")
     assert fitted.n_calibration_ == 500
-    assert coverage(fitted.predict_dist(X[500:]), y[500:], level=0.8) == pytest.approx(
+    assert coverage(fitted.predict_dist(X[500:]), y[500:], coverage=0.8) == pytest.approx(
         0.8, abs=0.08
     )
 
@@ -162,7 +162,7 @@ def test_a_model_that_memorises_does_not_fool_cross_fit(method) -> None:
     assert memory.fit(X[:300], y[:300]).score(X[:300], y[:300]) == 1.0
     fitted = method().cross_fit(memory, X[:300], y[:300])
     dist = fitted.predict_dist(X[300:])
-    assert coverage(dist, y[300:], level=0.9) == pytest.approx(0.9, abs=0.06)
+    assert coverage(dist, y[300:], coverage=0.9) == pytest.approx(0.9, abs=0.06)
     with pytest.raises(DataError, match=r"All calibration residuals equal 0.*or cross_fit"):
         method().fit(memory, X[:300], y[:300])
 

@@ -127,7 +127,7 @@ def test_arrow_keys_move_coverage_width_and_band(fresh, rows) -> None:
     assert fresh.find_element("id", "level-text").text == "87%"
     low, high = binomial_band(N, 0.87, 0.95)
     for model, dist in enumerate((rows.truth, rows.narrow)):
-        share = coverage(dist, rows.y, level=0.87)
+        share = coverage(dist, rows.y, coverage=0.87)
         assert stat(fresh, model, "covered") == f"{100 * share:.1f}%"
         assert stat(fresh, model, "band") == f"{100 * low:.1f}% to {100 * high:.1f}%"
         assert stat(fresh, model, "width") == f"{mean_width(dist, 0.87):,.1f}"
@@ -138,7 +138,7 @@ def test_arrow_keys_move_coverage_width_and_band(fresh, rows) -> None:
 @pytest.mark.parametrize("level", [1, 50, 99])
 def test_intervals_follow_the_slider(shown, rows, level) -> None:
     slide(shown, level)
-    share = coverage(rows.truth, rows.y, level=level / 100)
+    share = coverage(rows.truth, rows.y, coverage=level / 100)
     assert stat(shown, 0, "covered") == f"{100 * share:.1f}%"
     kept = np.linspace(0, N - 1, 200).round().astype(int)
     at = np.argsort(rows.truth.median, kind="stable")[kept]
@@ -177,11 +177,11 @@ def test_reliability_pit_and_widths_have_the_right_points(shown, rows) -> None:
     assert np.allclose(drawn[0]["y"], 100 * low)
     assert np.allclose(drawn[1]["y"], 100 * high)
     for trace, dist in zip(drawn[3:5], (rows.truth, rows.narrow), strict=True):
-        assert np.allclose(trace["y"], 100 * coverage(dist, rows.y, level=LEVELS))
+        assert np.allclose(trace["y"], 100 * coverage(dist, rows.y, coverage=LEVELS))
     slide(shown, 30)
     wait(shown, "return document.getElementById('reliability').data[5].x[0] === 30")
     point = traces(shown, "reliability")[5]
-    assert point["y"] == pytest.approx([100 * coverage(rows.truth, rows.y, level=0.3)])
+    assert point["y"] == pytest.approx([100 * coverage(rows.truth, rows.y, coverage=0.3)])
     bars = traces(shown, "pit-1")[0]
     counts, _ = np.histogram(pit(rows.narrow, rows.y), bins=20, range=(0, 1))
     assert np.allclose(bars["y"], counts / N * 20, atol=1e-4)
@@ -356,7 +356,7 @@ def test_the_slider_does_not_wait_for_plotly(browser, page, rows, tmp_path) -> N
     path.write_text(text.replace(plotly_script(), ""), encoding="utf-8")
     browser.get(path.as_uri())
     slide(browser, 50)
-    assert stat(browser, 0, "covered") == f"{100 * coverage(rows.truth, rows.y, level=0.5):.1f}%"
+    assert stat(browser, 0, "covered") == f"{100 * coverage(rows.truth, rows.y, coverage=0.5):.1f}%"
 
 
 def test_a_hundred_thousand_rows_open_as_fast(browser, tmp_path) -> None:
@@ -373,4 +373,4 @@ def test_a_hundred_thousand_rows_open_as_fast(browser, tmp_path) -> None:
     # milliseconds. benchmarks/report.py finds less than a second; the bound leaves room for a busy
     # machine and for the tools that watch here.
     assert max(shown) < 5_000, f"first paint and charts after {shown} ms"
-    assert stat(browser, 0, "covered") == f"{100 * coverage(many.truth, many.y, level=0.9):.2f}%"
+    assert stat(browser, 0, "covered") == f"{100 * coverage(many.truth, many.y, coverage=0.9):.2f}%"

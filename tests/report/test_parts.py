@@ -10,24 +10,31 @@ from plotly.offline import get_plotlyjs
 from scipy.stats import binomtest
 
 from calibrant.distributions import Normal
+from calibrant.metrics import evaluate
 from calibrant.report import report as report_module
 from calibrant.report._calibration_charts import reliability_chart, slice_chart
 from calibrant.report._chart import colour, dash
 from calibrant.report._facts import surprises
-from calibrant.report._forecasts import judge
+from calibrant.report._format import Units
 from calibrant.report._page import _slice_charts
 from calibrant.report._plotly import plotly_script
 from calibrant.report._slices import Slicing, cut, worst
-from calibrant.report._words import Units
+from calibrant.report.scored_forecast import ScoredForecast
 
 N = 400
 RNG = np.random.default_rng(0)
 Y = RNG.normal(size=N)
+
+
+def scored(name: str, dist: Normal, y: np.ndarray = Y) -> ScoredForecast:
+    return ScoredForecast(name, evaluate(dist, y), settings={})
+
+
 FORECASTS = [
-    judge(name, Normal(np.full(N, bias), np.full(N, spread)), Y, 0.9, {})
+    scored(name, Normal(np.full(N, bias), np.full(N, spread)))
     for name, bias, spread in (("a", 0.0, 1.0), ("b", 0.0, 1.02), ("c", 1.0, 1.0))
 ]
-WAVY = judge("wavy", Normal(np.sin(np.arange(N)), np.ones(N)), Y, 0.9, {})
+WAVY = scored("wavy", Normal(np.sin(np.arange(N)), np.ones(N)))
 
 
 def test_examples() -> None:
@@ -96,7 +103,7 @@ def test_a_line_joins_only_what_has_an_order() -> None:
 
 
 def test_models_with_deciles_of_their_own_share_an_axis_and_a_legend() -> None:
-    steps = judge("steps", Normal(np.arange(N) % 3, np.ones(N)), Y, 0.9, {})
+    steps = scored("steps", Normal(np.arange(N) % 3, np.ones(N)))
     models = [FORECASTS[0], steps, WAVY]  # the first is constant: it has no deciles at all
     cuts = [cut(each, {"x": np.arange(N)}, {}, 0.9) for each in models]
     by_title = {chart.title: chart for chart in _slice_charts(models, cuts)}
@@ -125,7 +132,7 @@ def test_a_calibrated_forecast_seldom_has_a_significant_slice() -> None:
     for seed in range(60):
         rng = np.random.default_rng(seed)
         dist = Normal(rng.normal(size=N), np.ones(N))
-        made = judge("truth", dist, dist.sample(random_state=1000 + seed)[:, 0], 0.9, {})
+        made = scored("truth", dist, dist.sample(random_state=1000 + seed)[:, 0])
         alarms += worst(cut(made, {"x": rng.normal(size=N)}, {}, 0.9)).p_value < 0.05
     assert alarms <= 8
 
@@ -133,7 +140,7 @@ def test_a_calibrated_forecast_seldom_has_a_significant_slice() -> None:
 def test_tails_keep_their_digits() -> None:
     dist = Normal(np.zeros(3), np.ones(3))
     y = np.array([0.1, 9.0, -6.0])
-    rows = surprises(judge("a", dist, y, 0.9, {}), None, y, 0.9)
+    rows = surprises(scored("a", dist, y), None)
     assert [row[0] for row in rows] == ["1", "2", "0"]
     assert rows[0][-1] == "below 1e-12"
     assert float(rows[1][-1]) == pytest.approx(1.97e-9, rel=0.02)

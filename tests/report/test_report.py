@@ -18,7 +18,7 @@ from calibrant.errors import (
     OutputExistsError,
     ParameterError,
 )
-from calibrant.metrics import LEVELS, coverage, evaluate, mean_width
+from calibrant.metrics import LEVELS, METRICS, coverage, evaluate, mean_width
 from calibrant.metrics.floor import binomial_band
 from calibrant.report import build_report, write_report
 
@@ -78,10 +78,55 @@ def test_a_level_outside_its_band_is_neither_good_nor_bad_where_all_levels_agree
 def test_every_level_is_exact(page, rows) -> None:
     levels = data_of(page)["levels"]
     assert [each["level"] for each in levels] == [f"{k}%" for k in range(1, 100)]
-    shares, widths = coverage(rows.narrow, rows.y, level=LEVELS), mean_width(rows.narrow, LEVELS)
+    shares, widths = coverage(rows.narrow, rows.y, coverage=LEVELS), mean_width(rows.narrow, LEVELS)
     for each, share, width in zip(levels, shares, widths, strict=True):
         assert each["models"][1]["covered"] == f"{100 * share:.1f}%"
         assert each["models"][1]["width"] == f"{width:,.1f}"
+
+
+def test_an_evaluation_is_shown_without_computing_it_again(rows) -> None:
+    calls = []
+
+    class Counting(Normal):
+        def __getattribute__(self, name: str):
+            if name in ("cdf", "cdf_left", "ppf", "interval", "crps", "log_prob", "median"):
+                calls.append(name)
+            return super().__getattribute__(name)
+
+    dist = Counting(rows.truth.mean, rows.truth.stddev)
+    evaluation = evaluate(dist, rows.y)
+    assert {"cdf", "ppf", "log_prob"} <= set(calls)
+    calls.clear()
+    page = build_report({"truth": dist}, rows.X, rows.y, evaluations={"truth": evaluation}).html
+    assert calls == []
+    assert data_of(page) == data_of(build_report({"truth": rows.truth}, rows.X, rows.y).html)
+
+    class Model:
+        def predict_dist(self, X):
+            raise AssertionError("predicted again")
+
+    alone = build_report(Model(), rows.X, rows.y, evaluations=evaluation).html
+    assert evaluation.verdict in text_of(alone)
+
+
+def test_evaluations_of_something_else_are_refused(rows) -> None:
+    evaluation = evaluate(rows.truth, rows.y)
+    forecasts = {"truth": rows.truth}
+    with pytest.raises(
+        ParameterError, match=r"coverage 0.8, but the evaluation of truth is .* 0.9"
+    ):
+        build_report(forecasts, None, rows.y, coverage=0.8, evaluations={"truth": evaluation})
+    with pytest.raises(ParameterError, match=r"got \['other'\] for the models \['truth'\]"):
+        build_report(forecasts, None, rows.y, evaluations={"other": evaluation})
+    with pytest.raises(DataError, match="evaluation of truth is of other targets"):
+        build_report(forecasts, None, rows.y + 1, evaluations={"truth": evaluation})
+
+
+def test_the_table_of_scores_is_that_of_the_registry(page, rows) -> None:
+    text = text_of(page)
+    result = evaluate(rows.truth, rows.y)
+    for name, value in result.metrics.items():
+        assert f"{result.label(name)} {METRICS[name].format(value)} " in text
 
 
 def test_the_worst_slice_is_named_and_adjusted(page, rows) -> None:
@@ -90,7 +135,7 @@ def test_the_worst_slice_is_named_and_adjusted(page, rows) -> None:
     found = rf"narrow\. Worst of \d+ slices: predicted spread, 20 \({few} rows\)"
     assert re.search(found, text)
     assert re.search(r"more than chance explains \(p < 0.0001, adjusted for \d+ slices\)", text)
-    assert "That is within what chance gives when so many slices are looked at" in text
+    assert "That is within what chance gives when so many slices are searched" in text
 
 
 def test_p_values_stay_on_one_line(page) -> None:

@@ -57,32 +57,32 @@ class Comparison:
         }
 
     def _lines(self) -> list[dict[str, str]]:
-        from calibrant.metrics._table import number
+        from calibrant.metrics.formatting import format_number
 
         first = next(iter(self.results.values()))
         lines = [
             {
                 "model": name,
-                "ECPE": number(each.ecpe),
+                "ECPE": format_number(each.ecpe),
                 f"{100 * first.level:.4g}% cover": f"{each.coverage:.1%}",
-                "CRPS": number(each.crps),
-                "NLL": number(each.nll),
-                "RMSE": number(each.rmse),
-                "EPIW": number(each.epiw),
+                "CRPS": format_number(each.crps),
+                "NLL": format_number(each.nll),
+                "RMSE": format_number(each.rmse),
+                "EPIW": format_number(each.epiw),
             }
             for name, each in self.results.items()
         ]
-        floor = {"model": "noise floor", "ECPE": number(first.floor.ecpe)}
+        floor = {"model": "noise floor", "ECPE": format_number(first.floor.ecpe)}
         return [*lines, dict.fromkeys(lines[0], "") | floor]
 
 
 def _test(pair: ScoreDifference) -> str:
-    from calibrant.metrics.significance import p_text
+    from calibrant.metrics.formatting import p_value_text
 
     # The lower score first, as the sentence names the better model first.
     sign = -1.0 if pair.difference > 0 else 1.0
     low, high = sorted([sign * pair.low, sign * pair.high])
     return (
         f"{pair.sentence}: {sign * pair.difference:.3g} ({low:.3g} to {high:.3g}), "
-        f"{p_text(pair.p_value)}"
+        f"{p_value_text(pair.p_value)}"
     )

@@ -111,7 +111,7 @@ def _start(text: str) -> int | str:
 
 def _shown(scores: Any, coverage: float) -> str:
     """Return the scores people look at first, in lines of 80 characters; --json has them all."""
-    from calibrant.metrics._table import number
+    from calibrant.metrics.formatting import format_number
 
     lines = [
         {
@@ -120,9 +120,9 @@ def _shown(scores: Any, coverage: float) -> str:
             "ECPE": f"{row['ecpe']:.4f}",
             "floor": f"{row['ecpe_floor']:.4f}",
             f"{100 * coverage:.4g}% cover": f"{row['coverage']:.1%}",
-            "CRPS": number(row["crps"]),
-            "RMSE": number(row["rmse"]),
-            "EPIW": number(row["epiw"]),
+            "CRPS": format_number(row["crps"]),
+            "RMSE": format_number(row["rmse"]),
+            "EPIW": format_number(row["epiw"]),
         }
         for place, row in scores.iterrows()
     ]
@@ -151,6 +151,6 @@ def _figure(result: Backtest, target: str, coverage: float) -> Figure:
     times = times.to_timestamp() if hasattr(times, "to_timestamp") else times
     intervals(result.dist[last], result.y_true[last], x=times, coverage=coverage, ax=above)
     above.set(xlabel="time", ylabel=target)
-    coverage_over_time(result, level=coverage, ax=below)
+    coverage_over_time(result, coverage=coverage, ax=below)
     below.set(xlabel="time")
     return figure

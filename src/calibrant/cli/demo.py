@@ -57,6 +57,7 @@ def demo(
             {name: run.models.get(name, dist) for name, dist in run.forecasts.items()},
             run.X,
             run.y,
+            evaluations=scores,
             title=f"Demo: {run.data.name} data",
             target=run.data.target,
         )

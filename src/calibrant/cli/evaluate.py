@@ -68,7 +68,7 @@ def evaluate(
         from calibrant.cli._comparison import Comparison
         from calibrant.metrics import compare_scores
 
-        crps = {name: each.dist.crps(first.y) for name, each in forecasts.items()}
+        crps = {name: each.rows.crps for name, each in results.items()}
         result: Any = Comparison(results, compare_scores(crps))
     else:
         (result,) = results.values()
@@ -90,6 +90,7 @@ def evaluate(
             _shown(forecasts) if against else first.model,
             first.inputs,
             first.y,
+            evaluations=results if against else result,
             overwrite=force,
             groups=None if groups is None else first.rows[groups].map(str),
             title=f"{', '.join(paths)} on {data.name}",

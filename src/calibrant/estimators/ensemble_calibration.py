@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrant.distributions import Distribution
+from calibrant.distributions.pit import randomized_pit
 from calibrant.estimators.calibration_map import CalibrationMap
 from calibrant.estimators.combine import WeightedMixture
 from calibrant.estimators.plan import Plan
@@ -92,9 +93,7 @@ class EnsembleCalibration:
             ]
         )  # (kinds * repeats, 2, n)
         low, high = ends.reshape(kinds, repeats, 2, n_rows).transpose(2, 3, 0, 1)
-        # The same position between the ends for all networks, as for the mixture of them.
-        v = np.random.default_rng(0).random((n_rows, 1, 1))
-        factor = pit_shrinkage(low + v * (high - low), shares, each)
+        factor = pit_shrinkage(randomized_pit(low, high), shares, each)
         left, right = (extrapolate_pit(end, shares, factor) for end in (low, high))
         means = None  # that of one network is not near enough to the mean of the ensemble
         if repeats > 1 and self.recalibrate != "common":

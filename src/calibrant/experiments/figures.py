@@ -78,7 +78,7 @@ def _figures(records: Sequence[Record], kinds: Collection[str]) -> Iterator[tupl
 def _reliability(sets: dict[str, Group]) -> Figure:
     import matplotlib.pyplot as plt
 
-    from calibrant.plots._reliability import draw_coverage
+    from calibrant.plots import draw_coverage
 
     rows, columns = -(-len(sets) // _COLUMNS), min(_COLUMNS, len(sets))
     figure, axes = plt.subplots(
@@ -100,7 +100,7 @@ def _reliability(sets: dict[str, Group]) -> Figure:
                 for key, trials in group.items()
             },
             round(np.mean([r["rows"]["test"] for trials in group.values() for r in trials])),
-            looks=[list(METHODS).index(key) for key in group],
+            styles=[list(METHODS).index(key) for key in group],
             ax=ax,
         )
         handles |= {
@@ -122,8 +122,8 @@ def _reliability(sets: dict[str, Group]) -> Figure:
 def _intervals(dataset: str, drawn: dict[str, Record]) -> Figure:
     import matplotlib.pyplot as plt
 
-    from calibrant.plots._intervals import draw_intervals
-    from calibrant.plots._style import legend_above
+    from calibrant.plots import draw_intervals
+    from calibrant.plots.style import legend_above
 
     figure, axes = plt.subplots(
         len(drawn), figsize=(9.0, 2.9 * len(drawn)), layout="constrained", squeeze=False
@@ -145,7 +145,7 @@ def _depth(runs: Sequence[Record]) -> Figure:
     import matplotlib.pyplot as plt
     import pandas as pd
 
-    from calibrant.plots import depth_study
+    from calibrant.experiments.study_plots import depth_study
 
     parts = [run["cell"]["method"].split("-depth") for run in runs]
     frame = pd.DataFrame(

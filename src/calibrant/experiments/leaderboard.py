@@ -128,10 +128,12 @@ def rank(records: Mapping[str, Sequence[Record]], failed: dict[str, str]) -> Lea
 
 def _standing(method: str, trials: Sequence[Record]) -> Standing:
     from calibrant.metrics import noise_floor
-    from calibrant.metrics.significance import judge_pit
+    from calibrant.metrics.calibration import pit_draws
+    from calibrant.metrics.significance import pit_calibration_test
 
     # All rows together: a fold of a small table is too short to judge calibration by.
-    test = judge_pit(np.concatenate([np.asarray(record["pit"]) for record in trials]), 0.95)
+    left, right = np.concatenate([np.asarray(record["pit"]) for record in trials], axis=1)
+    test = pit_calibration_test(pit_draws(left, right), 0.95)
     rows = _rows(trials)
 
     def mean(name: str, turn: Callable[[float], float] = float) -> float:

@@ -69,7 +69,7 @@ class OwnTable:
 
     def run(self, cells: Sequence[Cell], device: str) -> list[Record]:
         """Fit and score one method on some folds, several of them as one batch."""
-        from calibrant.metrics import pit
+        from calibrant.metrics.calibration import pit_bounds
 
         method = method_of(cells[0].method)
         splits = [self._split(cell.trial) for cell in cells]
@@ -83,7 +83,7 @@ class OwnTable:
             | {
                 "seed": self.seed,
                 "settings": self.settings(cell),
-                "pit": [round(float(u), 6) for u in pit(dist, split.y_test)],
+                "pit": np.round(pit_bounds(dist, split.y_test), 6).tolist(),  # left, right
                 "together": len(cells),
             }
             for cell, split, (dist, seconds) in zip(cells, splits, forecasts, strict=True)

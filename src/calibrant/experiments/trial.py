@@ -25,12 +25,7 @@ if TYPE_CHECKING:
     from calibrant.experiments.methods import Method
     from calibrant.experiments.tasks import Split
 
-_METRICS = (
-    *("ecpe", "mcpe", "epiw", "mpiw", "rmse", "mae", "r2", "smape", "rse"),
-    *("crps", "nll", "coverage"),
-)
 _PACKAGES = ("calibrant", "numpy", "scipy", "scikit-learn", "torch")
-LEVELS = np.arange(1, 100) / 100
 
 
 def fit_and_predict(
@@ -114,18 +109,18 @@ def scored(
     packages : sequence of str
         Whose versions count, besides those that always do.
     """
-    from calibrant.metrics import coverage, evaluate
+    from calibrant.metrics import evaluate
 
     result = evaluate(dist, split.y_test)
     return {
         "rows": {"train": len(split.y_train), "test": len(split.y_test)},
-        "scores": {name: _finite(getattr(result, name)) for name in _METRICS},
-        "floor": {"ecpe": result.floor.ecpe, "mcpe": result.floor.mcpe},
+        "scores": {name: _finite(value) for name, value in result.metrics.items()},
+        "floor": {name: floor.expected for name, floor in result.floors.items()},
         "deciles": {  # mean ECPE within them, and what a perfect forecaster scores there
             "mean": {"ecpe": result.by_mean.mean_ecpe, "floor": result.by_mean.mean_floor},
             "spread": {"ecpe": result.by_stddev.mean_ecpe, "floor": result.by_stddev.mean_floor},
         },
-        "covered": [round(float(c), 5) for c in coverage(dist, split.y_test, level=LEVELS)],
+        "covered": [round(float(c), 5) for c in result.test.coverage],
         "seconds": seconds,
         "versions": {name: _version(name) for name in (*_PACKAGES, *packages)},
         "machine": _machine(device),

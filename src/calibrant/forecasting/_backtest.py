@@ -14,9 +14,7 @@ from calibrant.errors import ParameterError
 from calibrant.forecasting._rows import Array
 from calibrant.metrics import evaluate
 
-_SCORES = ("ecpe", "mcpe", "coverage", "crps", "nll", "epiw", "rmse", "mae")
-
-_SHOWN = ("n", "ecpe", "ecpe_floor", "coverage", "crps", "rmse", "epiw")  # fit a line
+_SHOWN = ("n", "ecpe", "ecpe_floor", "coverage", "crps", "rmse", "epiw")  # fit into a line
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +73,7 @@ class Backtest:
         return self.by_horizon[1].index
 
     def scores(self, *, coverage: float = 0.9) -> pd.DataFrame:
-        """Scores of each horizon, with the noise floor beside ECPE and MCPE.
+        """Every metric of each horizon, with the noise floors of calibration errors.
 
         Parameters
         ----------
@@ -134,8 +132,8 @@ class Backtest:
 
 def _scores(dist: Distribution, y: Array, coverage: float) -> dict[str, float]:
     found = evaluate(dist, y, coverage=coverage)
-    scores = {"n": found.n, **{name: getattr(found, name) for name in _SCORES}}
-    return scores | {"ecpe_floor": found.floor.ecpe, "mcpe_floor": found.floor.mcpe}
+    floors = {f"{name}_floor": floor.expected for name, floor in found.floors.items()}
+    return {"n": found.n, **found.metrics, **floors}
 
 
 def _table(found: Forecasts, step: int, coverage: float) -> pd.DataFrame:

@@ -1,10 +1,8 @@
 """Metrics of a forecast: functions of a predictive distribution and the observed targets.
 
-`evaluate` gathers them all, with the noise floor and a verdict.
+`evaluate` computes all of them, with the noise floor and a verdict; `METRICS` lists them.
 """
 
-from calibrant.metrics._evaluation import Evaluation
-from calibrant.metrics._group_results import GroupCalibration, WorstGroup
 from calibrant.metrics.accuracy import mae, r2, rmse, rse, smape
 from calibrant.metrics.calibration import (
     LEVELS,
@@ -21,8 +19,13 @@ from calibrant.metrics.conditional import (
     worst_group_coverage,
 )
 from calibrant.metrics.evaluation import evaluate
+from calibrant.metrics.evaluation_result import Evaluation
 from calibrant.metrics.floor import NoiseFloor, noise_floor
+from calibrant.metrics.group_result import GroupCalibration, WorstGroup
 from calibrant.metrics.paired import ScoreDifference, compare_scores
+from calibrant.metrics.quantile_pass import QuantileSummary
+from calibrant.metrics.registry import METRICS, Floor, Metric
+from calibrant.metrics.row_values import RowValues
 from calibrant.metrics.scorers import crps_scorer, ecpe_scorer, nll_scorer
 from calibrant.metrics.scoring import crps, interval_score, nll, pinball
 from calibrant.metrics.sharpness import epiw, mean_width, mpiw
@@ -30,10 +33,15 @@ from calibrant.metrics.significance import CalibrationTest, calibration_test
 
 __all__ = [
     "LEVELS",
+    "METRICS",
     "CalibrationTest",
     "Evaluation",
+    "Floor",
     "GroupCalibration",
+    "Metric",
     "NoiseFloor",
+    "QuantileSummary",
+    "RowValues",
     "ScoreDifference",
     "WorstGroup",
     "calibration_by_bins",

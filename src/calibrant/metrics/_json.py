@@ -7,7 +7,7 @@ from typing import Any
 
 
 def json_safe(value: Any) -> Any:
-    """Turn what is not finite into None, and what JSON does not know (a date) into text."""
+    """Turn numbers that are not finite into None, and types unknown to JSON (dates) into text."""
     if isinstance(value, dict):
         return {str(key): json_safe(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

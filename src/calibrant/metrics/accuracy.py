@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.distributions import Distribution
-from calibrant.metrics._inputs import Array, check_target
+from calibrant.metrics.inputs import Array, check_target
 
 
 def rmse(dist: Distribution, y: ArrayLike) -> float:
@@ -14,7 +14,7 @@ def rmse(dist: Distribution, y: ArrayLike) -> float:
 
     ``sqrt(mean((y - mu)^2))``
 
-    Large errors weigh most; it says nothing about the predicted spread.
+    Large errors weigh most; the predicted spread is ignored.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def rmse(dist: Distribution, y: ArrayLike) -> float:
     3.0
     """
     target = check_target(dist, y)
-    return accuracy_scores(dist.mean, target)["rmse"]
+    return rmse_of(dist.mean, target)
 
 
 def mae(dist: Distribution, y: ArrayLike) -> float:
@@ -38,7 +38,7 @@ def mae(dist: Distribution, y: ArrayLike) -> float:
 
     ``mean(|y - mu|)``
 
-    All errors weigh alike; it says nothing about the predicted spread.
+    Errors count in proportion to their size; the predicted spread is ignored.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def mae(dist: Distribution, y: ArrayLike) -> float:
     2.0
     """
     target = check_target(dist, y)
-    return accuracy_scores(dist.mean, target)["mae"]
+    return mae_of(dist.mean, target)
 
 
 def r2(dist: Distribution, y: ArrayLike) -> float:
@@ -77,7 +77,7 @@ def r2(dist: Distribution, y: ArrayLike) -> float:
     0.5
     """
     target = check_target(dist, y)
-    return accuracy_scores(dist.mean, target)["r2"]
+    return r2_of(dist.mean, target)
 
 
 def smape(dist: Distribution, y: ArrayLike) -> float:
@@ -85,7 +85,7 @@ def smape(dist: Distribution, y: ArrayLike) -> float:
 
     ``100 mean(|mu - y| / ((|y| + |mu|) / 2))``
 
-    Only for targets whose zero means nothing at all: on others it depends on where zero is.
+    Only for targets with a natural zero, such as amounts: elsewhere it depends on the origin.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def smape(dist: Distribution, y: ArrayLike) -> float:
 
     Notes
     -----
-    A row where both are zero counts as no error.
+    A row where target and mean are both zero has no error.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def smape(dist: Distribution, y: ArrayLike) -> float:
     50.0
     """
     target = check_target(dist, y)
-    return accuracy_scores(dist.mean, target)["smape"]
+    return smape_of(dist.mean, target)
 
 
 def rse(dist: Distribution, y: ArrayLike) -> float:
@@ -132,22 +132,41 @@ def rse(dist: Distribution, y: ArrayLike) -> float:
     1.0
     """
     target = check_target(dist, y)
-    return accuracy_scores(dist.mean, target)["rse"]
+    return rse_of(dist.mean, target)
 
 
-def accuracy_scores(prediction: Array, y: Array) -> dict[str, float]:
-    """All scores of a point prediction, (n,), at once."""
-    error = y - prediction
-    squared = float(np.sum(error**2))
-    spread = float(np.sum((y - y.mean()) ** 2))
-    # Compare values: the mean of a constant may differ from it in the last digit.
-    ratio = squared / spread if y.min() < y.max() else np.nan
+# ---- from point predictions, (n,), for callers that already have them ----------------------------
+
+
+def rmse_of(prediction: Array, y: Array) -> float:
+    """Root mean squared error."""
+    return float(np.sqrt(np.sum((y - prediction) ** 2) / len(y)))
+
+
+def mae_of(prediction: Array, y: Array) -> float:
+    """Mean absolute error."""
+    return float(np.mean(np.abs(y - prediction)))
+
+
+def r2_of(prediction: Array, y: Array) -> float:
+    """Share of variance explained."""
+    return 1.0 - _relative_squared_error(prediction, y)
+
+
+def smape_of(prediction: Array, y: Array) -> float:
+    """Symmetric mean absolute percentage error."""
     size = 0.5 * (np.abs(y) + np.abs(prediction))
-    relative = np.divide(np.abs(error), size, out=np.zeros(len(y)), where=size > 0)
-    return {
-        "rmse": float(np.sqrt(squared / len(y))),
-        "mae": float(np.mean(np.abs(error))),
-        "r2": 1.0 - ratio,
-        "smape": float(100.0 * relative.mean()),
-        "rse": float(np.sqrt(ratio)),
-    }
+    relative = np.divide(np.abs(y - prediction), size, out=np.zeros(len(y)), where=size > 0)
+    return float(100.0 * relative.mean())
+
+
+def rse_of(prediction: Array, y: Array) -> float:
+    """Root relative squared error."""
+    return float(np.sqrt(_relative_squared_error(prediction, y)))
+
+
+def _relative_squared_error(prediction: Array, y: Array) -> float:
+    # Compare values: the mean of a constant may differ from it in the last digit.
+    if y.min() == y.max():
+        return float("nan")
+    return float(np.sum((y - prediction) ** 2)) / float(np.sum((y - y.mean()) ** 2))

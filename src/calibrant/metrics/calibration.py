@@ -1,18 +1,24 @@
-"""Does the forecast mean what it says? PIT values, coverage, and their distance from nominal."""
+"""Calibration: PIT values, coverage, and the distance of coverage from nominal."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from calibrant.distributions import Distribution
-from calibrant.metrics._inputs import Array, Levels, check_levels, check_target
+from calibrant.distributions.pit import randomized_pit
+from calibrant.metrics.inputs import Array, Levels, check_levels, check_target
 
-# The 99 levels of ECPE, MCPE, EPIW and MPIW.
+# Nominal coverages of ECPE, MCPE, EPIW and MPIW.
 LEVELS: Array = np.arange(1, 100) / 100
 LEVELS.setflags(write=False)
+
+# On atoms the PIT is random. One draw can make a good forecast look better than chance allows, so
+# calibration errors are averaged over this many; each draw has the noise of the floor.
+N_DRAWS = 20
 
 
 def pit(dist: Distribution, y: ArrayLike, *, random_state: int = 0) -> Array:
@@ -20,8 +26,8 @@ def pit(dist: Distribution, y: ArrayLike, *, random_state: int = 0) -> Array:
 
     ``u = F(y-) + v (F(y) - F(y-)), v uniform on [0, 1]``
 
-    It is F(y) where F is continuous; on an atom (samples, bounds, a discrete target) chance
-    decides between its edges, so that u is uniform for the true distribution in any case.
+    It is F(y) where F is continuous; on an atom (samples, bounds, a discrete target) u is drawn
+    uniformly between its edges, so that u is uniform for the true distribution in any case.
 
     Parameters
     ----------
@@ -41,47 +47,48 @@ def pit(dist: Distribution, y: ArrayLike, *, random_state: int = 0) -> Array:
     >>> pit(Normal([0.0, 1.0], [1.0, 1.0]), [0.0, 0.0]).round(3)
     array([0.5  , 0.159])
     """
-    target = check_target(dist, y)
-    u = dist.cdf(target)
-    below = dist.cdf_left(target)
-    if np.array_equal(u, below):
-        return u
-    v = np.random.default_rng(random_state).random(len(target))
-    return below + v * (u - below)
+    left, right = pit_bounds(dist, check_target(dist, y))
+    return randomized_pit(left, right, random_state)
 
 
 @overload
-def coverage(dist: Distribution, y: ArrayLike, *, level: float = 0.9) -> float: ...
+def coverage(dist: Distribution, y: ArrayLike, *, coverage: float = 0.9) -> float: ...
 @overload
-def coverage(dist: Distribution, y: ArrayLike, *, level: Levels) -> Array: ...
-def coverage(dist: Distribution, y: ArrayLike, *, level: float | Levels = 0.9) -> float | Array:
-    """Share of targets inside the central interval of a level.
+def coverage(dist: Distribution, y: ArrayLike, *, coverage: Levels) -> Array: ...
+def coverage(dist: Distribution, y: ArrayLike, *, coverage: float | Levels = 0.9) -> float | Array:
+    """Empirical coverage: share of targets inside central intervals of a nominal coverage.
 
-    ``mean_i 1{|2 u_i - 1| <= level}``
+    ``mean_i 1{|2 u_i - 1| <= coverage}``
 
-    A target counts where its PIT value u lies within half the level of one half, which for a
-    continuous distribution is the same as lying between the bounds of the interval.
+    A target is covered where its PIT value u is within half the nominal coverage of one half,
+    which for a continuous distribution means that it lies between the bounds of the interval.
 
     Parameters
     ----------
     dist : Distribution of n rows
     y : array of shape (n,) or (n, 1)
-    level : float, or array of shape (L,)
+    coverage : float, or array of shape (L,)
+        Nominal coverage.
 
     Returns
     -------
-    float, or array of shape (L,) for a list of levels
+    float, or array of shape (L,) for a list of nominal coverages
+
+    Notes
+    -----
+    For distributions with atoms this is the mean over 20 draws of the randomised PIT.
 
     Examples
     --------
     >>> from calibrant.distributions import Normal
     >>> from calibrant.metrics import coverage
-    >>> coverage(Normal([0.0, 0.0], [1.0, 1.0]), [0.5, 3.0], level=[0.1, 0.9])
+    >>> coverage(Normal([0.0, 0.0], [1.0, 1.0]), [0.5, 3.0], coverage=[0.1, 0.9])
     array([0. , 0.5])
     """
-    wanted = check_levels(level, "level")
-    shares = covered_counts(pit(dist, y), np.atleast_1d(wanted)) / len(dist)
-    return float(shares[0]) if wanted.ndim == 0 else shares
+    nominal = check_levels(coverage, "coverage")
+    draws = pit_draws(*pit_bounds(dist, check_target(dist, y)))
+    shares = mean_over_draws(lambda u: central_coverage(u, np.atleast_1d(nominal)), draws)
+    return float(shares[0]) if nominal.ndim == 0 else shares
 
 
 def ecpe(dist: Distribution, y: ArrayLike) -> float:
@@ -100,6 +107,7 @@ def ecpe(dist: Distribution, y: ArrayLike) -> float:
     Notes
     -----
     Of central intervals, over the 99 levels of `LEVELS`; the floor is ``noise_floor(n).ecpe``.
+    For distributions with atoms this is the mean over 20 draws of the randomised PIT.
 
     Examples
     --------
@@ -110,7 +118,8 @@ def ecpe(dist: Distribution, y: ArrayLike) -> float:
     >>> round(ecpe(Normal(np.zeros(10_000), np.full(10_000, 2.0)), y), 2)
     0.21
     """
-    return float(coverage_errors(pit(dist, y)).mean())
+    draws = pit_draws(*pit_bounds(dist, check_target(dist, y)))
+    return float(mean_over_draws(lambda u: coverage_errors(u).mean(), draws))
 
 
 def mcpe(dist: Distribution, y: ArrayLike) -> float:
@@ -129,6 +138,7 @@ def mcpe(dist: Distribution, y: ArrayLike) -> float:
     Notes
     -----
     Of central intervals, over the 99 levels of `LEVELS`; the floor is ``noise_floor(n).mcpe``.
+    For distributions with atoms this is the mean over 20 draws of the randomised PIT.
 
     Examples
     --------
@@ -137,22 +147,24 @@ def mcpe(dist: Distribution, y: ArrayLike) -> float:
     >>> mcpe(Normal([0.0, 0.0], [1.0, 1.0]), [9.0, -9.0])
     0.99
     """
-    return float(coverage_errors(pit(dist, y)).max())
+    draws = pit_draws(*pit_bounds(dist, check_target(dist, y)))
+    return float(mean_over_draws(lambda u: coverage_errors(u).max(), draws))
 
 
-def quantile_calibration(dist: Distribution, y: ArrayLike, *, levels: ArrayLike = LEVELS) -> Array:
+def quantile_calibration(dist: Distribution, y: ArrayLike, *, alpha: ArrayLike = LEVELS) -> Array:
     """One-sided calibration: the share of targets at or below each predicted quantile.
 
-    ``mean_i 1{u_i <= q}``
+    ``mean_i 1{u_i <= alpha}``
 
-    For PIT values u of a calibrated forecast it is equal to q; unlike coverage of central
-    intervals it sees a forecast that is too high or too low.
+    For PIT values u of a calibrated forecast it is equal to alpha; unlike coverage of central
+    intervals it detects a forecast that is too high or too low.
 
     Parameters
     ----------
     dist : Distribution of n rows
     y : array of shape (n,) or (n, 1)
-    levels : array of shape (L,)
+    alpha : float, or array of shape (L,)
+        Quantile levels.
 
     Returns
     -------
@@ -162,27 +174,30 @@ def quantile_calibration(dist: Distribution, y: ArrayLike, *, levels: ArrayLike 
     --------
     >>> from calibrant.distributions import Normal
     >>> from calibrant.metrics import quantile_calibration
-    >>> quantile_calibration(Normal([0.0, 0.0], [1.0, 1.0]), [-1.0, 1.0], levels=[0.1, 0.5])
+    >>> quantile_calibration(Normal([0.0, 0.0], [1.0, 1.0]), [-1.0, 1.0], alpha=[0.1, 0.5])
     array([0. , 0.5])
     """
-    wanted = np.atleast_1d(check_levels(levels, "levels"))
-    return at_most(pit(dist, y), wanted) / len(dist)
+    levels = np.atleast_1d(check_levels(alpha, "alpha"))
+    draws = pit_draws(*pit_bounds(dist, check_target(dist, y)))
+    return mean_over_draws(lambda u: share_at_most(u, levels), draws)
 
 
 def quantile_calibration_error(
-    dist: Distribution, y: ArrayLike, *, levels: ArrayLike = LEVELS
+    dist: Distribution, y: ArrayLike, *, alpha: ArrayLike = LEVELS
 ) -> float:
     """Mean distance of one-sided calibration from nominal.
 
-    ``mean_j |q_j - mean_i 1{u_i <= q_j}|``
+    ``mean_j |alpha_j - mean_i 1{u_i <= alpha_j}|``
 
-    Unlike ECPE, which looks at central intervals, it sees a forecast that is too high or too low.
+    Unlike ECPE, which looks at central intervals, it detects a forecast that is too high or too
+    low; a perfect forecaster scores the same on average as in ECPE.
 
     Parameters
     ----------
     dist : Distribution of n rows
     y : array of shape (n,) or (n, 1)
-    levels : array of shape (L,)
+    alpha : float, or array of shape (L,)
+        Quantile levels.
 
     Examples
     --------
@@ -191,23 +206,47 @@ def quantile_calibration_error(
     >>> round(quantile_calibration_error(Normal([0.0, 0.0], [1.0, 1.0]), [9.0, 9.0]), 3)
     0.5
     """
-    wanted = np.atleast_1d(check_levels(levels, "levels"))
-    return float(np.mean(np.abs(quantile_calibration(dist, y, levels=wanted) - wanted)))
+    levels = np.atleast_1d(check_levels(alpha, "alpha"))
+    draws = pit_draws(*pit_bounds(dist, check_target(dist, y)))
+    return float(mean_over_draws(lambda u: quantile_errors(u, levels).mean(), draws))
 
 
 # ---- from PIT values, for callers that already have them ----------------------------------------
 
 
-def at_most(values: Array, thresholds: Array) -> NDArray[np.intp]:
-    """How many values are at or below each threshold, (L,): one sort, no n x L table."""
-    return np.searchsorted(np.sort(values), thresholds, side="right")
+def pit_bounds(dist: Distribution, y: Array) -> tuple[Array, Array]:
+    """Return ``F(y-)`` and ``F(y)``, (n,) each, between which the PIT values lie."""
+    return dist.cdf_left(y), dist.cdf(y)
 
 
-def covered_counts(u: Array, levels: Array = LEVELS) -> NDArray[np.intp]:
-    """How many rows with PIT values u the central interval of each level covers, (L,)."""
-    return at_most(np.abs(2.0 * u - 1.0), levels)
+def pit_draws(left: Array, right: Array) -> Array:
+    """Draws of the PIT between its bounds: (1, n) if all are equal, else (N_DRAWS, n)."""
+    if np.array_equal(left, right):
+        return right[None]
+    return np.stack([randomized_pit(left, right, seed) for seed in range(N_DRAWS)])
+
+
+def mean_over_draws(statistic: Callable[[Array], Array | float], draws: Array) -> Array:
+    """Mean of a statistic of PIT values, (n,), over draws, (R, n)."""
+    return cast(Array, np.mean(np.array([statistic(u) for u in draws]), axis=0))
+
+
+def share_at_most(values: Array, thresholds: Array) -> Array:
+    """Share of values at or below each threshold, (L,): one sort, no n x L table."""
+    counts = np.searchsorted(np.sort(values), thresholds, side="right")
+    return counts / len(values)
+
+
+def central_coverage(u: Array, levels: Array = LEVELS) -> Array:
+    """Share of rows with PIT values u inside the central interval of each level, (L,)."""
+    return share_at_most(np.abs(2.0 * u - 1.0), levels)
 
 
 def coverage_errors(u: Array) -> Array:
     """Absolute coverage error at each of the 99 levels, (99,)."""
-    return cast(Array, np.abs(covered_counts(u) / len(u) - LEVELS))
+    return cast(Array, np.abs(central_coverage(u) - LEVELS))
+
+
+def quantile_errors(u: Array, levels: Array = LEVELS) -> Array:
+    """Absolute error of one-sided calibration at each level, (L,)."""
+    return cast(Array, np.abs(share_at_most(u, levels) - levels))

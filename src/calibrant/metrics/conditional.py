@@ -1,4 +1,4 @@
-"""Calibration within groups and within bins: right on average can be wrong everywhere."""
+"""Calibration within groups and bins: a forecast right on average can be wrong everywhere."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
-from calibrant.metrics._group_results import GroupCalibration, WorstGroup
-from calibrant.metrics._inputs import Array, check_level, column
-from calibrant.metrics.calibration import coverage_errors, covered_counts, pit
+from calibrant.metrics.calibration import LEVELS, central_coverage, pit_bounds, pit_draws
 from calibrant.metrics.floor import binomial_band, expected_ecpe
+from calibrant.metrics.group_result import GroupCalibration, WorstGroup
+from calibrant.metrics.inputs import Array, check_level, check_target, column
 
 
 def calibration_by_group(
@@ -33,7 +33,7 @@ def calibration_by_group(
     groups : array of shape (n,)
         Labels of any type; missing labels form a group of their own.
     coverage : float
-        Level of the intervals whose coverage is reported.
+        Nominal coverage of the intervals whose empirical coverage is reported.
 
     Examples
     --------
@@ -45,8 +45,8 @@ def calibration_by_group(
     >>> found.names, found.coverage
     (('a', 'b'), array([1., 0.]))
     """
-    u = pit(dist, y)
-    return group_calibration(u, groups, check_level(coverage, "coverage"))
+    draws = pit_draws(*pit_bounds(dist, check_target(dist, y)))
+    return group_calibration(draws, groups, check_level(coverage, "coverage"))
 
 
 def calibration_by_bins(
@@ -57,11 +57,11 @@ def calibration_by_bins(
     bins: int = 10,
     coverage: float = 0.9,
 ) -> GroupCalibration:
-    """Calibration within bins of the prediction or of a feature, equally filled.
+    """Calibration within equally filled bins of the prediction or of a feature.
 
     ``ecpe_b = mean_j |p_j - coverage_b(p_j)|``
 
-    It shows where a forecast that is right on average is not; each bin b has a noise floor of
+    It shows where a forecast that is right on average is wrong; each bin b has a noise floor of
     its own.
 
     Parameters
@@ -69,12 +69,12 @@ def calibration_by_bins(
     dist : Distribution of n rows
     y : array of shape (n,) or (n, 1)
     by : "mean", "stddev" or array of shape (n,)
-        What to cut at its quantiles. Equal values always share a bin, so there are fewer bins
-        where many are equal.
+        Values to cut at their quantiles. Equal values share a bin, so many ties give fewer
+        bins.
     bins : int
-        How many bins; 10 gives deciles.
+        Number of bins; 10 gives deciles.
     coverage : float
-        Level of the intervals whose coverage is reported.
+        Nominal coverage of the intervals whose empirical coverage is reported.
 
     Examples
     --------
@@ -89,17 +89,17 @@ def calibration_by_bins(
     >>> found.coverage.round(2)  # too wide in the first bins, too narrow in the last
     array([1.  , 0.96, 0.86, 0.78])
     """
-    u = pit(dist, y)
+    draws = pit_draws(*pit_bounds(dist, check_target(dist, y)))
     level = check_level(coverage, "coverage")
     if isinstance(by, str):
         if by not in ("mean", "stddev"):
             raise ParameterError(
-                f"by must be 'mean', 'stddev' or an array with one value a row, got {by!r}."
+                f"by must be 'mean', 'stddev' or an array with one value per row, got {by!r}."
             )
         values = dist.mean if by == "mean" else dist.stddev
     else:
         values = _finite(column(by, "by", len(dist)))
-    return bin_calibration(u, values, bins, level)
+    return bin_calibration(draws, values, bins, level)
 
 
 def worst_group_coverage(
@@ -109,8 +109,8 @@ def worst_group_coverage(
 
     ``min_g coverage_g(p)``
 
-    It is held against the binomial band of a group of that size, corrected for having looked at
-    all of them.
+    Its coverage is compared with the binomial band of a group of that size, adjusted for having
+    searched all groups (Bonferroni).
 
     Parameters
     ----------
@@ -118,6 +118,7 @@ def worst_group_coverage(
     y : array of shape (n,) or (n, 1)
     groups : array of shape (n,)
     coverage : float
+        Nominal coverage of the intervals.
     min_size : int
         Groups with fewer rows are left out: the coverage of three rows says little.
 
@@ -135,9 +136,10 @@ def worst_group_coverage(
     candidates = np.flatnonzero(found.n >= min_size)
     if not len(candidates):
         raise DataError(
-            f"No group has min_size = {min_size} rows; the largest has {found.n.max()}."
+            f"No group has min_size = {min_size} rows; the largest has {found.n.max()}. "
+            "Use a smaller min_size."
         )
-    # Of groups that are covered alike the largest is the one to look at.
+    # Among groups with equal coverage the largest is the most telling.
     worst = min(candidates, key=lambda g: (found.coverage[g], -found.n[g]))
     n = int(found.n[worst])
     low, high = binomial_band(n, coverage, 1.0 - 0.05 / len(candidates))
@@ -149,28 +151,28 @@ def worst_group_coverage(
 # ---- from PIT values, for callers that already have them ----------------------------------------
 
 
-def group_calibration(u: Array, groups: Any, level: float) -> GroupCalibration:
-    """Calibration of PIT values u, (n,), within groups, in the order of the sorted labels."""
+def group_calibration(draws: Array, groups: Any, level: float) -> GroupCalibration:
+    """Calibration of draws of PIT values, (R, n), within groups, sorted by their labels."""
     import pandas as pd
 
-    labels = column(groups, "groups", len(u))
+    labels = column(groups, "groups", draws.shape[1])
     codes, found = pd.factorize(labels, use_na_sentinel=False)
-    # One sort instead of one mask a group: there may be many groups.
-    parts = np.split(u[np.argsort(codes, kind="stable")], np.cumsum(np.bincount(codes))[:-1])
-    # Python's own numbers and strings; a date in nanoseconds would become a bare integer.
+    # One sort instead of one mask per group: there may be many groups.
+    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    # Python numbers and strings; a date in nanoseconds would become a bare integer.
     plain = found.dtype.kind not in "mM"
     names = [name.item() if plain and isinstance(name, np.generic) else name for name in found]
     order = sorted(range(len(names)), key=lambda g: _sort_key(names[g], bool(pd.isna(names[g]))))
-    return _collect([names[g] for g in order], [parts[g] for g in order], level)
+    return _collect([names[g] for g in order], [draws[:, rows[g]] for g in order], level)
 
 
 def _sort_key(name: Any, missing: bool) -> tuple[bool, str, Any]:
-    """Order of labels; those of different types have none of their own, a missing one is last."""
+    """Sort labels by type, then by value; a missing label comes last."""
     return missing, type(name).__name__, "" if missing else name
 
 
-def bin_calibration(u: Array, values: Array, bins: int, level: float) -> GroupCalibration:
-    """Calibration of PIT values u, (n,), within quantile bins of values, (n,)."""
+def bin_calibration(draws: Array, values: Array, bins: int, level: float) -> GroupCalibration:
+    """Calibration of draws of PIT values, (R, n), within quantile bins of values, (n,)."""
     if bins < 1:
         raise ParameterError(f"bins must be at least 1, got {bins}.")
     edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, bins + 1)[1:-1]))
@@ -178,7 +180,7 @@ def bin_calibration(u: Array, values: Array, bins: int, level: float) -> GroupCa
     members = [index == b for b in range(len(edges) + 1)]
     members = [rows for rows in members if rows.any()]
     names = [_range_name(values[rows].min(), values[rows].max()) for rows in members]
-    return _collect(names, [u[rows] for rows in members], level)
+    return _collect(names, [draws[:, rows] for rows in members], level)
 
 
 def _range_name(low: float, high: float) -> str:
@@ -192,14 +194,16 @@ def _plain(value: float) -> str:
 
 
 def _collect(names: Sequence[Any], parts: Sequence[Array], level: float) -> GroupCalibration:
-    n = np.array([len(part) for part in parts])
-    at = np.array([level])
+    """Gather the results of groups, given their draws of PIT values, (R, n_g) each."""
+    levels = np.append(LEVELS, level)
+    curves = [np.array([central_coverage(u, levels) for u in part]) for part in parts]  # (R, 100)
+    n = np.array([part.shape[1] for part in parts])
     return GroupCalibration(
         names=tuple(names),
         n=n,
-        coverage=np.array([covered_counts(part, at)[0] for part in parts]) / n,
+        coverage=np.array([curve[:, -1].mean() for curve in curves]),
         level=level,
-        ecpe=np.array([coverage_errors(part).mean() for part in parts]),
+        ecpe=np.array([np.abs(curve[:, :-1] - LEVELS).mean(axis=1).mean() for curve in curves]),
         floor=expected_ecpe(n),
     )
 
@@ -212,5 +216,8 @@ def _finite(values: NDArray[Any]) -> Array:
             f"by must hold numbers, but {error}. Use calibration_by_group for labels."
         ) from error
     if not np.all(np.isfinite(numbers)):
-        raise DataError("by must be finite. Use calibration_by_group to keep missing values apart.")
+        raise DataError(
+            "by must be finite, but some values are not. Drop these rows, or use "
+            "calibration_by_group with labels, where missing ones form a group."
+        )
     return numbers

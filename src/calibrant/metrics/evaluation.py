@@ -1,28 +1,30 @@
-"""Everything about a forecast in one call."""
+"""Every metric of a forecast in one call."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.distributions import Distribution
-from calibrant.metrics._evaluation import Evaluation
-from calibrant.metrics._inputs import check_level, check_target
-from calibrant.metrics._quantile_pass import quantile_summary
 from calibrant.metrics._verdict import verdict
-from calibrant.metrics.accuracy import accuracy_scores
-from calibrant.metrics.calibration import LEVELS, at_most, covered_counts, pit
+from calibrant.metrics.calibration import pit_bounds
 from calibrant.metrics.conditional import bin_calibration, group_calibration
+from calibrant.metrics.evaluation_result import Evaluation
 from calibrant.metrics.floor import noise_floor
-from calibrant.metrics.significance import judge_pit
+from calibrant.metrics.inputs import check_level, check_target
+from calibrant.metrics.quantile_pass import quantile_summary
+from calibrant.metrics.registry import METRICS
+from calibrant.metrics.row_values import RowValues
+from calibrant.metrics.significance import pit_calibration_test
 
 
 def evaluate(
     dist: Distribution, y: ArrayLike, groups: Any = None, *, coverage: float = 0.9
 ) -> Evaluation:
-    """Gather every metric of a forecast, with the noise floor and a verdict in words.
+    """Compute every metric of a forecast, with the noise floor and a verdict in words.
 
     Parameters
     ----------
@@ -33,6 +35,16 @@ def evaluate(
         Labels of groups to check calibration in.
     coverage : float
         Nominal coverage of the intervals that `coverage` and `interval_score` report.
+
+    Returns
+    -------
+    Evaluation
+        The metrics are attributes; the values of each row are kept in `rows`.
+
+    Notes
+    -----
+    The metrics are those of `calibrant.metrics.METRICS`. On atoms PIT values are random, and
+    calibration errors are means over 20 draws.
 
     Examples
     --------
@@ -46,32 +58,32 @@ def evaluate(
     """
     target = check_target(dist, y)
     level = check_level(coverage, "coverage")
-    n, u = len(target), pit(dist, target)
+    left, right = pit_bounds(dist, target)
     mean, variance, crps = dist.moments_and_crps(target)
-    test, floor = judge_pit(u, 0.95), noise_floor(n)
-    share = float(covered_counts(u, np.array([level]))[0] / n)
-    by_mean = bin_calibration(u, mean, 10, level)
-    by_stddev = bin_calibration(u, np.sqrt(variance), 10, level)
-    deciles = {"predicted mean": by_mean, "predicted spread": by_stddev}
     quantiles = quantile_summary(dist, target, level)
-    return Evaluation(
-        n=n,
-        verdict=verdict(u, test, floor, level, share, deciles),
-        ecpe=test.ecpe,
-        mcpe=test.mcpe,
-        quantile_calibration_error=float(np.mean(np.abs(at_most(u, LEVELS) / n - LEVELS))),
-        coverage=share,
-        level=level,
-        epiw=float(quantiles.widths.mean()),
-        mpiw=float(quantiles.widths.max()),
-        **accuracy_scores(mean, target),
-        crps=float(np.mean(crps)),
-        nll=-float(np.mean(dist.log_prob(target))),
-        pinball=quantiles.pinball,
-        interval_score=quantiles.interval_score,
-        floor=floor,
-        test=test,
-        by_mean=by_mean,
-        by_stddev=by_stddev,
-        groups=None if groups is None else group_calibration(u, groups, level),
+    rows = RowValues(
+        dist=dist,
+        y=target,
+        mean=mean,
+        stddev=np.sqrt(variance),
+        median=quantiles.median,
+        interval=quantiles.interval,
+        cdf_left=left,
+        cdf=right,
+        crps=crps,
+        log_prob=dist.log_prob(target),
     )
+    draws = rows.pit_draws()
+    found = Evaluation(
+        rows=rows,
+        quantiles=quantiles,
+        level=level,
+        floor=noise_floor(len(target)),
+        test=pit_calibration_test(draws, 0.95),
+        by_mean=bin_calibration(draws, rows.mean, 10, level),
+        by_stddev=bin_calibration(draws, rows.stddev, 10, level),
+        groups=None if groups is None else group_calibration(draws, groups, level),
+    )
+    values = {name: metric.compute(found) for name, metric in METRICS.items()}
+    metrics = {name: value for name, value in values.items() if value is not None}
+    return replace(found, metrics=metrics, verdict=verdict(found, draws, metrics["coverage"]))

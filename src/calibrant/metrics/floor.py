@@ -1,4 +1,4 @@
-"""The noise floor: what a perfect forecaster scores on n rows by chance alone."""
+"""The noise floor: calibration errors of a perfect forecaster on n rows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from scipy.stats import binom, gamma
 
 from calibrant.errors import ParameterError
-from calibrant.metrics._inputs import Array
 from calibrant.metrics.calibration import LEVELS
+from calibrant.metrics.inputs import Array
 
 SIMULATIONS = 8000
-_SEED = 20200  # fixed: the floor of n is the same number on every call
+_SEED = 20200  # fixed, so that every call returns the same floor
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class NoiseFloor:
     ecpe, mcpe : float
         Expected values, about 0.316 / sqrt(n) and 0.81 / sqrt(n).
     ecpe_range, mcpe_range : tuple of two floats
-        Between which 90% of perfect forecasters fall: the 5% and 95% quantiles.
+        5% and 95% quantiles over perfect forecasters.
     """
 
     n: int
@@ -144,7 +144,7 @@ def mean_ecpe_quantile(floors: Array, q: float) -> float:
 
 
 def binomial_band(n: ArrayLike, level: float | Array, confidence: float) -> tuple[Array, Array]:
-    """Shares between which the coverage of a calibrated level falls with this confidence.
+    """Range of the empirical coverage of a calibrated level with this confidence.
 
     Pointwise, from binomial quantiles; n and level broadcast against each other.
     """

@@ -1,4 +1,4 @@
-"""Which of two forecasts is better, row by row on the same rows."""
+"""Paired comparison of forecasts, row by row on the same rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import t, ttest_rel
 
 from calibrant.errors import DataError
-from calibrant.metrics._inputs import Array
+from calibrant.metrics.inputs import Array
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class ScoreDifference:
     ----------
     first, second : str
     difference : float
-        Mean score of the first less that of the second; negative where the first is better.
+        Mean score of the first minus that of the second; negative if the first is better.
     low, high : float
         95% confidence interval of the difference.
     p_value : float
@@ -38,7 +38,7 @@ class ScoreDifference:
 
     @property
     def sentence(self) -> str:
-        """Say which one is better, or that it can't be told."""
+        """Which one is better, or that the difference is within noise."""
         if self.p_value >= 0.05:
             return f"{self.first} and {self.second} can't be told apart on these rows"
         better, other = (
@@ -52,13 +52,13 @@ def compare_scores(scores: Mapping[str, ArrayLike]) -> list[ScoreDifference]:
 
     ``t = sqrt(n) mean(d) / std(d)``
 
-    Scores of one row by two forecasts rise and fall together, so their differences d tell far
-    more than two means with an error each.
+    Scores of two forecasts rise and fall together from row to row, so their differences d are
+    far less noisy than the two means.
 
     Parameters
     ----------
     scores : mapping from names to arrays of shape (n,)
-        A score of every row, the lower the better, such as ``dist.crps(y)``.
+        Score of each row, lower is better, such as ``evaluate(dist, y).rows.crps``.
 
     Returns
     -------
@@ -67,9 +67,9 @@ def compare_scores(scores: Mapping[str, ArrayLike]) -> list[ScoreDifference]:
 
     Notes
     -----
-    The test is Student's on the differences; p-values of several pairs are adjusted (Holm). It
-    speaks of other rows like these, which must be independent of each other, and of these fits,
-    not of other seeds.
+    Student's t-test of the differences; p-values of several pairs are adjusted (Holm). The result
+    holds for new rows like these, which must be independent, and for these fits, not for other
+    seeds.
 
     Examples
     --------

@@ -58,8 +58,8 @@ def ecpe_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
 
     ``-ecpe(model.predict_dist(X), y)``
 
-    Calibration alone, which a forecast that ignores X can have too: use it beside a proper score,
-    not instead of one.
+    Calibration alone, which a forecast that ignores X can have too: use it together with a proper
+    score, not instead of one.
 
     Parameters
     ----------

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.distributions import Distribution
-from calibrant.metrics._inputs import Array, Levels, check_levels, check_target
-from calibrant.metrics._quantile_pass import (
+from calibrant.metrics.calibration import LEVELS
+from calibrant.metrics.inputs import Array, Levels, check_levels, check_target
+from calibrant.metrics.quantile_pass import (
     interval_levels,
     interval_score_sum,
     pinball_sum,
     quantile_tiles,
 )
-from calibrant.metrics.calibration import LEVELS
 
 
 def nll(dist: Distribution, y: ArrayLike) -> float:
@@ -23,8 +23,8 @@ def nll(dist: Distribution, y: ArrayLike) -> float:
 
     ``-mean(log f(y))``
 
-    A proper score that punishes a target far out in a too narrow distribution hardest, and
-    infinite where a target is impossible under its distribution.
+    A proper score; it penalises a target far out in a too narrow distribution hardest and is
+    infinite if a target is impossible under its distribution.
 
     Parameters
     ----------
@@ -70,31 +70,32 @@ def crps(dist: Distribution, y: ArrayLike) -> float:
     return float(np.mean(dist.crps(target)))
 
 
-def pinball(dist: Distribution, y: ArrayLike, *, levels: ArrayLike = LEVELS) -> float:
-    """Mean pinball (quantile) score over rows and levels, in target units.
+def pinball(dist: Distribution, y: ArrayLike, *, alpha: ArrayLike = LEVELS) -> float:
+    """Mean pinball (quantile) score over rows and quantile levels, in target units.
 
-    ``mean_ij max(q_j d_ij, (q_j - 1) d_ij), d_ij = y_i - F_i^-1(q_j)``
+    ``mean_ij max(a_j d_ij, (a_j - 1) d_ij), d_ij = y_i - F_i^-1(a_j)``
 
-    Over many evenly spaced levels q it is about half the CRPS.
+    Over many evenly spaced quantile levels a it is about half the CRPS.
 
     Parameters
     ----------
     dist : Distribution of n rows
     y : array of shape (n,) or (n, 1)
-    levels : float, or array of shape (L,)
+    alpha : float, or array of shape (L,)
+        Quantile levels.
 
     Examples
     --------
     >>> from calibrant.distributions import Normal
     >>> from calibrant.metrics import pinball
-    >>> pinball(Normal([0.0, 0.0], [1.0, 1.0]), [2.0, -2.0], levels=0.5)
+    >>> pinball(Normal([0.0, 0.0], [1.0, 1.0]), [2.0, -2.0], alpha=0.5)
     1.0
     """
     target = check_target(dist, y)
-    wanted = np.atleast_1d(check_levels(levels, "levels"))
-    tiles = quantile_tiles(dist, wanted)
-    total = sum(float(pinball_sum(q, target[rows], wanted).sum()) for rows, q in tiles)
-    return total / (len(dist) * len(wanted))
+    levels = np.atleast_1d(check_levels(alpha, "alpha"))
+    tiles = quantile_tiles(dist, levels)
+    total = sum(float(pinball_sum(q, target[rows], levels).sum()) for rows, q in tiles)
+    return total / (len(dist) * len(levels))
 
 
 @overload
@@ -108,8 +109,8 @@ def interval_score(
 
     ``mean_i (b_i - a_i + 2 / (1 - coverage) distance(y_i, [a_i, b_i]))``
 
-    The width of the interval from a to b, and a fine for every target outside, as large as it
-    lies far out.
+    The width of the interval from a to b, plus a penalty for each target outside, in proportion
+    to its distance.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How wide are the prediction intervals? Narrow is good only among calibrated forecasts."""
+"""Sharpness: the width of prediction intervals. Narrow is good only if calibrated."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.distributions import Distribution
-from calibrant.metrics._inputs import Array, Levels, check_dist, check_levels, check_target
-from calibrant.metrics._quantile_pass import GRID, grid_widths, interval_levels, quantile_tiles
+from calibrant.metrics.inputs import Array, Levels, check_dist, check_levels, check_target
+from calibrant.metrics.quantile_pass import GRID, grid_widths, interval_levels, quantile_tiles
 
 
 def epiw(dist: Distribution, y: ArrayLike | None = None) -> float:
@@ -40,8 +40,8 @@ def mpiw(dist: Distribution, y: ArrayLike | None = None) -> float:
 
     ``max_j mean_i (upper_i(p_j) - lower_i(p_j))``
 
-    The maximum, at level 99%, runs over levels, not over rows: only so do the published tables
-    agree with themselves.
+    The maximum, at level 99%, is over levels, not over rows: only then are the published tables
+    consistent.
 
     Parameters
     ----------

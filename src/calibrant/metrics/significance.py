@@ -9,9 +9,16 @@ from numpy.typing import ArrayLike
 from scipy.stats import kstest
 
 from calibrant.distributions import Distribution
-from calibrant.metrics._inputs import Array, check_level
-from calibrant.metrics.calibration import LEVELS, covered_counts, pit
+from calibrant.metrics.calibration import (
+    LEVELS,
+    central_coverage,
+    mean_over_draws,
+    pit_bounds,
+    pit_draws,
+)
 from calibrant.metrics.floor import binomial_band, simulated_errors
+from calibrant.metrics.formatting import p_value_text
+from calibrant.metrics.inputs import Array, check_level, check_target
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +35,17 @@ class CalibrationTest:
     mcpe_p_value : float
         The same for MCPE.
     pit_p_value : float
-        Kolmogorov-Smirnov test of the PIT against the uniform distribution: it also sees errors
-        that central intervals hide, such as a bias made up for by too wide a spread.
+        Kolmogorov-Smirnov test of the PIT against the uniform distribution. It also detects
+        errors that central intervals hide, such as a bias offset by too wide a spread.
     levels : array of shape (99,)
     coverage : array of shape (99,)
         Empirical coverage at each level.
     lower, upper : arrays of shape (99,)
         Pointwise band of the coverage of a perfect forecaster with the given confidence.
+
+    Notes
+    -----
+    For distributions with atoms all figures are means over draws of the randomised PIT.
     """
 
     n: int
@@ -53,8 +64,8 @@ class CalibrationTest:
     def reject(self) -> bool:
         """Whether chance alone is ruled out with the given confidence.
 
-        Either the ECPE or the PIT test must fall below half of ``1 - confidence``: with two
-        tests, that keeps false alarms below ``1 - confidence`` in all.
+        Either the ECPE or the PIT test must fall below half of ``1 - confidence``, which keeps
+        the false alarms of the two tests together below ``1 - confidence``.
         """
         return min(self.p_value, self.pit_p_value) < (1.0 - self.confidence) / 2.0
 
@@ -62,8 +73,8 @@ class CalibrationTest:
         found = "Miscalibrated" if self.reject else "No evidence of miscalibration"
         return (
             f"{found} at {self.confidence:.0%} confidence on {self.n:,} rows: "
-            f"ECPE {self.ecpe:.4f} ({p_text(self.p_value)}), MCPE {self.mcpe:.4f} "
-            f"({p_text(self.mcpe_p_value)}), PIT {p_text(self.pit_p_value)}."
+            f"ECPE {self.ecpe:.4f} ({p_value_text(self.p_value)}), MCPE {self.mcpe:.4f} "
+            f"({p_value_text(self.mcpe_p_value)}), PIT {p_value_text(self.pit_p_value)}."
         )
 
 
@@ -74,8 +85,8 @@ def calibration_test(
 
     ``p = P(ECPE of a perfect forecaster on n rows >= ECPE)``
 
-    From 8000 simulated ones, and a Kolmogorov-Smirnov test that the PIT values are uniform; the
-    rows must be independent given the forecasts.
+    The probability comes from 8000 simulated perfect forecasters, beside a Kolmogorov-Smirnov
+    test that the PIT values are uniform; rows must be independent given the forecasts.
 
     Parameters
     ----------
@@ -99,15 +110,17 @@ def calibration_test(
     >>> calibration_test(Normal(np.zeros(2000), np.full(2000, 0.8)), y).reject
     True
     """
-    return judge_pit(pit(dist, y), check_level(confidence, "confidence"))
+    draws = pit_draws(*pit_bounds(dist, check_target(dist, y)))
+    return pit_calibration_test(draws, check_level(confidence, "confidence"))
 
 
-def judge_pit(u: Array, confidence: float) -> CalibrationTest:
-    """Test PIT values, (n,)."""
-    n = len(u)
-    coverage = covered_counts(u) / n
-    errors = np.abs(coverage - LEVELS)
-    ecpe, mcpe = float(errors.mean()), float(errors.max())
+def pit_calibration_test(pit: Array, confidence: float) -> CalibrationTest:
+    """Test PIT values, (n,), or the mean result of several draws of them, (R, n)."""
+    draws = np.atleast_2d(pit)
+    n = draws.shape[1]
+    curves = np.array([central_coverage(u) for u in draws])  # (R, 99)
+    errors = np.abs(curves - LEVELS)
+    ecpe, mcpe = float(errors.mean(axis=1).mean()), float(errors.max(axis=1).mean())
     mean_errors, largest_errors = simulated_errors(n)
     lower, upper = binomial_band(n, LEVELS, confidence)
     return CalibrationTest(
@@ -117,22 +130,21 @@ def judge_pit(u: Array, confidence: float) -> CalibrationTest:
         mcpe=mcpe,
         p_value=_p_value(ecpe, mean_errors),
         mcpe_p_value=_p_value(mcpe, largest_errors),
-        # The exact law costs time in proportion to n; from here on the limit is as good.
-        pit_p_value=float(kstest(u, "uniform", method="exact" if n < 10_000 else "asymp").pvalue),
+        pit_p_value=float(mean_over_draws(_uniformity_p_value, draws)),
         levels=LEVELS,
-        coverage=coverage,
+        coverage=curves.mean(axis=0),
         lower=lower,
         upper=upper,
     )
 
 
+def _uniformity_p_value(u: Array) -> float:
+    # The exact distribution costs time in proportion to n; for many rows the limit is as good.
+    return float(kstest(u, "uniform", method="exact" if len(u) < 10_000 else "asymp").pvalue)
+
+
 def _p_value(observed: float, simulated: Array) -> float:
-    # The observed value counts as one draw more: a p-value of zero would claim too much. Errors
-    # on few rows tie; the tolerance keeps ties apart from rounding.
+    # The observed value counts as one more draw: a p-value of zero would claim too much. Errors
+    # on few rows tie; the tolerance keeps rounding from breaking ties.
     as_large = np.count_nonzero(simulated >= observed - 1e-12)
     return float((1 + as_large) / (1 + len(simulated)))
-
-
-def p_text(p_value: float) -> str:
-    """Write a p-value for readers: beyond one in ten thousand its size says nothing more."""
-    return f"p = {p_value:.2g}" if p_value >= 1e-4 else "p < 0.0001"

@@ -1,30 +1,29 @@
 """Figures of a forecast with matplotlib: ``ax`` in, ``ax`` out, nothing shown or saved."""
 
 from calibrant.plots._coverage_over_time import coverage_over_time
-from calibrant.plots._depth import depth_study
-from calibrant.plots._displays import (
+from calibrant.plots._fan import fan_chart
+from calibrant.plots._groups import group_coverage
+from calibrant.plots._history import training_history
+from calibrant.plots._intervals import draw_intervals, intervals
+from calibrant.plots._pit import pit_histogram
+from calibrant.plots._reliability import draw_coverage, reliability
+from calibrant.plots._sharpness import sharpness
+from calibrant.plots.displays import (
     IntervalDisplay,
     PITDisplay,
     ReliabilityDisplay,
     SharpnessDisplay,
 )
-from calibrant.plots._fan import fan_chart
-from calibrant.plots._groups import group_coverage
-from calibrant.plots._history import training_history
-from calibrant.plots._intervals import intervals
-from calibrant.plots._pit import pit_histogram
-from calibrant.plots._reliability import reliability
-from calibrant.plots._scores import ablation, leaderboard
-from calibrant.plots._sharpness import sharpness
+from calibrant.plots.repeated_runs import leaderboard
 
 __all__ = [
     "IntervalDisplay",
     "PITDisplay",
     "ReliabilityDisplay",
     "SharpnessDisplay",
-    "ablation",
     "coverage_over_time",
-    "depth_study",
+    "draw_coverage",
+    "draw_intervals",
     "fan_chart",
     "group_coverage",
     "intervals",

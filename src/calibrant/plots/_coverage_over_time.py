@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.distributions import Distribution
-from calibrant.errors import DataError, ParameterError
-from calibrant.metrics import pit
-from calibrant.metrics._inputs import Array, check_level, column
+from calibrant.errors import ParameterError
 from calibrant.metrics.floor import binomial_band
-from calibrant.plots._style import BAND, GREY, axes_or_new, axis_name, legend_above, line_look, tidy
+from calibrant.metrics.inputs import Array, check_level, column
+from calibrant.plots._forecasts import pit_draws_of
+from calibrant.plots.style import BAND, GREY, axes_or_new, axis_name, legend_above, line_style, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,28 +23,29 @@ def coverage_over_time(
     y: ArrayLike | None = None,
     *,
     x: Any = None,
-    level: float = 0.9,
+    coverage: float = 0.9,
     window: int | None = None,
     band: float | None = 0.9,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the share of targets inside their intervals over the last `window` rows.
 
-    A calibrated forecast stays around the level at all times, not only on average. The grey band
-    holds, at each time, the share `band` of perfect forecasters on as many independent rows.
+    A calibrated forecast stays near its nominal coverage at all times, not only on average. The
+    grey band holds, at each time, the share `band` of perfect forecasters on as many independent
+    rows.
 
     Parameters
     ----------
-    forecasts : Backtest, Distribution of n rows, or mapping from names to them
+    forecasts : Backtest, Distribution of n rows, Evaluation, or mapping from names to them
         Rows in order of time. Several are drawn as one curve each.
     y : array of shape (n,), optional
-        Observed targets; a Backtest brings its own.
+        Observed targets; a Backtest or an Evaluation has its own.
     x : array of shape (n,), optional
-        Numbers or dates to draw over; a Backtest brings its own.
-    level : float in (0, 1)
+        Numbers or dates of the x axis; a Backtest has its own.
+    coverage : float in (0, 1)
         Nominal coverage of the central intervals.
     window : int, optional
-        Rows of the moving share; a tenth of them, but at least 20, by default.
+        Rows of the moving share; by default a tenth of them, but at least 20.
     band : float in (0, 1) or None
         None draws no band.
     ax : matplotlib Axes, optional
@@ -63,7 +63,7 @@ def coverage_over_time(
     >>> y = np.random.default_rng(0).normal(size=500) * np.linspace(1, 2, 500)
     >>> ax = coverage_over_time(Normal(np.zeros(500), np.ones(500)), y)
     """
-    nominal = check_level(level, "level")
+    nominal = check_level(coverage, "coverage")
     named = dict(forecasts) if isinstance(forecasts, Mapping) else {"": forecasts}
     if not named:
         raise ParameterError("coverage_over_time needs at least one forecast, got none.")
@@ -82,7 +82,7 @@ def coverage_over_time(
         ax.axhspan(lower, upper, color=BAND, linewidth=0, label=label)
     ax.axhline(nominal, color=GREY, linewidth=1, label=f"nominal, {100 * nominal:.4g}%")
     for number, (name, curve) in enumerate(curves.items()):
-        colour, style = line_look(number)
+        colour, style = line_style(number)
         mean = f"{curve.inside.mean():.1%} in all"
         ax.plot(
             curve.at[rows - 1 :],
@@ -103,20 +103,18 @@ def coverage_over_time(
 
 
 class _Curve(NamedTuple):
-    inside: NDArray[np.bool_]
+    inside: Array  # 0 or 1, or on an atom the share of the draws of the PIT that are inside
     at: NDArray[Any]
     label: str
 
 
 def _curve(forecast: Any, y: ArrayLike | None, x: Any, level: float) -> _Curve:
     """Which targets are inside their intervals, and where to draw them."""
-    if not isinstance(forecast, Distribution) and hasattr(forecast, "y_true"):
+    if hasattr(forecast, "y_true"):  # a Backtest
         y = forecast.y_true if y is None else y
         x = forecast.index if x is None else x
         forecast = forecast.dist
-    if y is None:
-        raise DataError("coverage_over_time needs the observed targets y of a distribution.")
-    inside = np.abs(2.0 * pit(forecast, y) - 1.0) <= level
+    inside = np.mean(np.abs(2.0 * pit_draws_of(forecast, y) - 1.0) <= level, axis=0)
     if x is None:
         return _Curve(inside, np.arange(len(inside)), "row, in order of time")
     if getattr(x, "nlevels", 1) > 1:  # series and time
@@ -126,7 +124,7 @@ def _curve(forecast: Any, y: ArrayLike | None, x: Any, level: float) -> _Curve:
     return _Curve(inside, column(x, "x", len(inside)), axis_name(x, "time"))
 
 
-def _moving_share(inside: NDArray[np.bool_], rows: int) -> Array:
+def _moving_share(inside: Array, rows: int) -> Array:
     total = np.concatenate([[0.0], np.cumsum(inside)])
     share: Array = (total[rows:] - total[:-rows]) / rows
     return share

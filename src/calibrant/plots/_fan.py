@@ -1,4 +1,4 @@
-"""Fan chart: what was observed, then the forecast as bands that fade towards the tails."""
+"""Fan chart: observed values, then the forecast as bands that fade towards the tails."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError
-from calibrant.metrics._inputs import Array, check_dist, check_levels, check_target, column
-from calibrant.plots._style import BLUE, INK, axes_or_new, axis_name, legend_above, tidy, tint
+from calibrant.metrics.inputs import Array, check_dist, check_levels, check_target, column
+from calibrant.plots.style import BLUE, INK, axes_or_new, axis_name, legend_above, tidy, tint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,14 +31,14 @@ def fan_chart(
     Parameters
     ----------
     dist : Distribution of n rows
-        One row a step, in order.
+        One row per step, in order.
     y : array of shape (n,) or (n, 1), optional
-        What came, drawn over the fan.
+        Observed values of these steps, drawn over the fan.
     past : array of shape (m,), optional
         Observed values before the first step, in order.
     x : array of shape (m + n,), optional
-        Numbers or dates of the past and the forecast. Without it steps are counted, the first
-        forecast being step 1.
+        Numbers or dates of the past and the forecast. Without it steps are counted from the
+        first forecast, step 1.
     coverage : sequence of floats in (0, 1)
         Nominal coverages of the bands, drawn from the widest, lightest, to the narrowest.
     ax : matplotlib Axes, optional
@@ -74,13 +74,13 @@ def fan_chart(
             linewidth=0,
             label=f"{100 * shares[level]:.4g}%",
         )
-    # White carries the median over the darkest band, where blue would vanish.
+    # A white outline keeps the median visible on the darkest band.
     ax.plot(ahead, dist.median, color="white", linewidth=2.6)
     ax.plot(ahead, dist.median, color=BLUE, linewidth=1.4, label="median")
     if len(seen):
         ax.plot(before, seen, color=INK, linewidth=1.2, label="observed")
     if target is not None:
-        label = "what came" if len(seen) else "observed"
+        label = "observed later" if len(seen) else "observed"
         ax.plot(ahead, target, ".-", color=INK, linewidth=0.9, markersize=4, label=label)
     counted = "step (1 is the first one forecast)"
     ax.set(

@@ -1,4 +1,4 @@
-"""Calibration within groups or deciles: coverage of each beside what chance allows."""
+"""Calibration within groups or deciles: coverage of each, with the band of chance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.errors import ParameterError
 from calibrant.metrics import GroupCalibration
 from calibrant.metrics.floor import binomial_band
-from calibrant.plots._style import BAND, BLUE, GREY, VERMILLION, axes_or_new, legend_above, tidy
+from calibrant.plots.style import BAND, BLUE, GREY, VERMILLION, axes_or_new, legend_above, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,8 +24,8 @@ def group_coverage(
 ) -> Axes:
     """Draw the coverage of each group, or each decile, of rows.
 
-    The grey bar of a group holds the coverage of a calibrated forecast on as many rows. Bars
-    allow for the number of groups (Bonferroni): if all groups are calibrated, all dots lie
+    The grey bar of a group is the range of coverage of a calibrated forecast on as many rows. Bars
+    are adjusted for the number of groups (Bonferroni): if all groups are calibrated, all dots lie
     inside with at least the given confidence. Crosses lie outside.
 
     Parameters
@@ -36,7 +36,7 @@ def group_coverage(
         Where to draw; a new figure if None.
     confidence : float in (0, 1)
     max_groups : int
-        Of more groups, those furthest from nominal for their size are drawn, in their order.
+        If there are more, those furthest from nominal for their size are drawn, in order.
 
     Returns
     -------
@@ -58,20 +58,20 @@ def group_coverage(
     each = 1.0 - (1.0 - confidence) / len(found)
     lower, upper = binomial_band(found.n, found.level, each)
     rows = _most_striking(found, max_groups)
-    place = np.arange(len(rows))
+    at = np.arange(len(rows))
     share, low, high = found.coverage[rows], lower[rows], upper[rows]
 
     ax = axes_or_new(ax, (6.4, 1.4 + 0.26 * len(rows)))
     label = f"chance, {len(found)} groups at {confidence:.0%}"
-    ax.barh(place, high - low, left=low, height=0.7, color=BAND, label=label)
+    ax.barh(at, high - low, left=low, height=0.7, color=BAND, label=label)
     ax.axvline(found.level, color=GREY, linewidth=1, label=f"nominal, {100 * found.level:.4g}%")
     inside = (share >= low) & (share <= high)
-    ax.plot(share[inside], place[inside], "o", color=BLUE, markersize=5.5, label="group")
+    ax.plot(share[inside], at[inside], "o", color=BLUE, markersize=5.5, label="group")
     if not inside.all():
         ax.plot(
-            share[~inside], place[~inside], "X", color=VERMILLION, markersize=8, label="not chance"
+            share[~inside], at[~inside], "X", color=VERMILLION, markersize=8, label="not chance"
         )
-    ax.set_yticks(place, [f"{found.names[g]!s} (n = {found.n[g]:,})" for g in rows])
+    ax.set_yticks(at, [f"{found.names[g]!s} (n = {found.n[g]:,})" for g in rows])
     ax.set(xlabel=f"share of targets inside {100 * found.level:.4g}% intervals")
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     ax.margins(x=0.05)

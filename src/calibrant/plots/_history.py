@@ -1,4 +1,4 @@
-"""Training history: both stages and the epoch that was kept."""
+"""Training history: all stages, and the epoch that each kept."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.errors import DataError
-from calibrant.metrics._inputs import Array
-from calibrant.plots._style import BLUE, GREEN, GREY, VERMILLION, axes_or_new, legend_above, tidy
+from calibrant.metrics.inputs import Array
+from calibrant.plots.style import BLUE, GREEN, GREY, VERMILLION, axes_or_new, legend_above, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,17 +22,16 @@ _COLOURS = (BLUE, GREEN)  # of the scores; the star has its own
 def training_history(history: Sequence[Mapping[str, Any]], *, ax: Axes | None = None) -> Axes:
     """Draw validation score and training loss over the epochs, stage after stage.
 
-    Stages judged by different scores, such as NLL and CRPS, have an axis each, the first at the
-    left: from one to the other there is nothing to compare. The training loss, another one in
-    each stage, is drawn as a share of its range within the stage. A star marks the epoch that
-    each stage went back to.
+    Stages validated by different scores, such as NLL and CRPS, which can't be compared, have an
+    axis each, the first on the left. The training loss differs between stages too and is drawn as
+    a share of its range within the stage. A star marks the epoch that each stage returned to.
 
     Parameters
     ----------
-    history : sequence of mappings, one an epoch
+    history : sequence of mappings, one per epoch
         Such as ``history_`` of a fitted model. With the keys stage (int), epoch (int),
-        train_loss, validation_score (lower is better; None or nan where not computed) and best
-        (bool: the epoch was kept; epoch 0 is the start of the stage, to which it was rolled
+        train_loss, validation_score (lower is better; None or nan if not computed) and best
+        (bool: the epoch was kept; epoch 0 is the start of the stage, kept if it was rolled
         back). The key score_name (str) is optional: without it every stage has its own axis.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if None.
@@ -99,7 +98,7 @@ def training_history(history: Sequence[Mapping[str, Any]], *, ax: Axes | None = 
 
 
 def _axes_of_losses(ax: Axes) -> Axes:
-    """Axes behind the others; shares have no unit that a scale could show."""
+    """Axes behind the others, without ticks: a share has no unit."""
     behind = ax.twinx()
     behind.set_ylim(-0.05, 1.15)
     behind.set_axis_off()
@@ -109,7 +108,7 @@ def _axes_of_losses(ax: Axes) -> Axes:
 
 
 def _axes_of_score(ax: Axes, name: str, count: int) -> Axes:
-    """Axes of the score with this name: those given for the first, twins for the others."""
+    """Axes of a score: the given ones for the first, twins for the others."""
     own = ax if count == 0 else ax.twinx()
     tidy(own)
     colour = _COLOURS[count % len(_COLOURS)]
@@ -140,7 +139,7 @@ def _mark_best(
         label = f"stage {history[kept[0]]['stage']}: rolled back to its start"
     elif len(epochs) == 1:
         label = f"stage {history[kept[0]]['stage']}: kept epoch {epochs[0]}"
-    else:  # a network each
+    else:  # several networks, each with its own epoch
         back = ", some rolled back to its start" if epochs[0] == 0 else ""
         label = f"stage {history[kept[0]]['stage']}: kept epochs {epochs[0]} to {epochs[-1]}{back}"
     ax.plot(step[kept], score[kept], "*", color=VERMILLION, markersize=12, label=label)

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
-from calibrant.metrics._inputs import Array, check_dist, check_levels, check_target, column
-from calibrant.plots._style import (
+from calibrant.metrics.inputs import Array, check_dist, check_levels, check_target, column
+from calibrant.metrics.quantile_pass import evenly_spaced
+from calibrant.plots.style import (
     BLUE,
     VERMILLION,
     axes_or_new,
@@ -42,13 +43,13 @@ def intervals(
     y : array of shape (n,) or (n, 1), optional
         Observed targets; those outside the widest interval are drawn as crosses.
     x : array of shape (n,), optional
-        Numbers or dates to draw over. Without it rows are sorted by their median.
+        Numbers or dates of the x axis. Without it rows are sorted by their median.
     coverage : float or sequence of floats in (0, 1)
         Nominal coverages, drawn from the widest, lightest, to the narrowest.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if None.
     max_rows : int
-        Of more rows, this many evenly spaced ones are drawn.
+        If there are more, this many evenly spaced rows are drawn.
 
     Returns
     -------
@@ -93,15 +94,24 @@ def draw_intervals(
     x_label: str,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw intervals that are there already.
+    """Draw intervals that are known already.
 
     Parameters
     ----------
     at : array of shape (n,)
-        Where to draw.
-    bounds : mapping from coverages, rising, to arrays of shape (n, 2)
-    centre, y : arrays of shape (n,)
-        Line in the middle and targets.
+        Positions on the x axis.
+    bounds : mapping from coverages, increasing, to arrays of shape (n, 2)
+    centre : array of shape (n,)
+        Line in the middle.
+    y : array of shape (n,) or None
+        Observed targets.
+    centre_label, x_label : str
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if None.
+
+    Returns
+    -------
+    matplotlib Axes
     """
     ax = axes_or_new(ax, (7.2, 3.8))
     tints = np.linspace(0.5, 0.25, len(bounds)) if len(bounds) > 1 else [0.25]
@@ -131,7 +141,7 @@ def _positions(
 ) -> tuple[NDArray[np.intp], NDArray[Any], str]:
     """Rows to draw in order, where to draw them and the name of that axis."""
     n = len(dist)
-    kept = np.unique(np.linspace(0, n - 1, min(n, max_rows)).round().astype(np.intp))
+    kept = evenly_spaced(n, max_rows)
     if x is None:
         order = np.argsort(dist.median, kind="stable")
         return order[kept], kept, "row, sorted by predicted median (rank)"

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
-from calibrant.metrics import pit
 from calibrant.metrics.floor import binomial_band
-from calibrant.plots._style import BAND, BLUE, GREY, axes_or_new, tidy
+from calibrant.plots._forecasts import Forecast, pit_draws_of
+from calibrant.plots.style import BAND, BLUE, GREY, axes_or_new, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def pit_histogram(
-    dist: Distribution,
-    y: ArrayLike,
+    forecast: Forecast,
+    y: ArrayLike | None = None,
     *,
     ax: Axes | None = None,
     bins: int = 20,
@@ -32,11 +31,13 @@ def pit_histogram(
 
     Parameters
     ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
+    forecast : Distribution of n rows, or Evaluation
+    y : array of shape (n,) or (n, 1), optional
+        Observed targets; an Evaluation has its own.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if None.
     bins : int
+        Number of bars.
     band : float in (0, 1) or None
         None draws no band.
 
@@ -56,9 +57,10 @@ def pit_histogram(
         raise ParameterError(f"bins must be at least 1, got {bins}.")
     if band is not None and not 0 < band < 1:
         raise ParameterError(f"band must be in (0, 1) or None, got {band}.")
-    counts, edges = np.histogram(pit(dist, y), bins=bins, range=(0.0, 1.0))
-    n = len(dist)
-    heights = counts / n * bins  # 1 where as many fell in as should
+    draws = pit_draws_of(forecast, y)
+    counts, edges = np.histogram(draws, bins=bins, range=(0.0, 1.0))
+    n = draws.shape[1]
+    heights = counts / draws.size * bins  # 1 for a calibrated forecast
 
     ax = axes_or_new(ax, (5.2, 3.6))
     ax.bar(
@@ -74,7 +76,7 @@ def pit_histogram(
     if band is not None:
         lower, upper = (float(share) * bins for share in binomial_band(n, 1 / bins, band))
         label = f"{band:.0%} of perfect forecasts"
-        # In front of the bars and translucent: both ends of the band must be seen.
+        # In front of the bars and translucent: both ends of the band must be visible.
         ax.axhspan(lower, upper, color=BAND, alpha=0.55, linewidth=0, label=label)
     ax.axhline(1.0, color=GREY, linewidth=1)
     ax.set(

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
-from calibrant.metrics import LEVELS, coverage, ecpe, noise_floor
+from calibrant.metrics import LEVELS, noise_floor
+from calibrant.metrics.calibration import central_coverage, coverage_errors, mean_over_draws
 from calibrant.metrics.floor import binomial_band
-from calibrant.plots._style import BAND, GREY, axes_or_new, legend_above, line_look, tidy
+from calibrant.plots._forecasts import Forecast, pit_draws_of
+from calibrant.plots.style import BAND, GREY, axes_or_new, legend_above, line_style, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def reliability(
-    forecasts: Distribution | Mapping[str, Distribution],
-    y: ArrayLike,
+    forecasts: Forecast | Mapping[str, Forecast],
+    y: ArrayLike | None = None,
     *,
     ax: Axes | None = None,
     band: float | None = 0.9,
@@ -32,9 +33,10 @@ def reliability(
 
     Parameters
     ----------
-    forecasts : Distribution of n rows, or mapping from names to them
+    forecasts : Distribution of n rows, Evaluation, or mapping from names to them
         Several methods on the same rows are drawn as one curve each.
-    y : array of shape (n,) or (n, 1)
+    y : array of shape (n,) or (n, 1), optional
+        Observed targets; an Evaluation has its own.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if None.
     band : float in (0, 1) or None
@@ -55,11 +57,19 @@ def reliability(
     """
     curves = dict(forecasts) if isinstance(forecasts, Mapping) else {"": forecasts}
     if not curves:
-        raise ParameterError("reliability needs at least one distribution, got an empty mapping.")
+        raise ParameterError("reliability needs at least one forecast, got an empty mapping.")
     # Everything is computed, and the input checked, before a figure is opened.
-    shares = {name: coverage(dist, y, level=LEVELS) for name, dist in curves.items()}
-    errors = {name: ecpe(dist, y) for name, dist in curves.items()}
-    return draw_coverage(shares, errors, len(next(iter(curves.values()))), ax=ax, band=band)
+    draws = {name: pit_draws_of(forecast, y) for name, forecast in curves.items()}
+    return draw_coverage(
+        {name: mean_over_draws(central_coverage, pit) for name, pit in draws.items()},
+        {
+            name: float(mean_over_draws(lambda u: coverage_errors(u).mean(), pit))
+            for name, pit in draws.items()
+        },
+        next(iter(draws.values())).shape[1],
+        ax=ax,
+        band=band,
+    )
 
 
 def draw_coverage(
@@ -67,11 +77,11 @@ def draw_coverage(
     errors: Mapping[str, float],
     n: int,
     *,
-    looks: Sequence[int] | None = None,
+    styles: Sequence[int] | None = None,
     ax: Axes | None = None,
     band: float | None = 0.9,
 ) -> Axes:
-    """Draw curves of empirical coverage at the levels 0.01 ... 0.99 on n rows.
+    """Draw curves of empirical coverage that are known already, at the levels 0.01 ... 0.99.
 
     Parameters
     ----------
@@ -79,8 +89,17 @@ def draw_coverage(
     errors : mapping from names to float
         ECPE of each, for the legend.
     n : int
-    looks : sequence of int, optional
-        Number of the colour and style of each curve; in their order if not given.
+        Rows that they were computed on.
+    styles : sequence of int, optional
+        Index of the colour and line style of each curve; 0, 1 ... if not given.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if None.
+    band : float in (0, 1) or None
+        None draws no band.
+
+    Returns
+    -------
+    matplotlib Axes
     """
     if band is not None and not 0 < band < 1:
         raise ParameterError(f"band must be in (0, 1) or None, got {band}.")
@@ -91,8 +110,8 @@ def draw_coverage(
         label = f"{band:.0%} of perfect forecasts"
         ax.fill_between(LEVELS, lower, upper, color=BAND, linewidth=0, label=label)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=1, label=f"perfect (ECPE {_floor(n)} by chance)")
-    for index, (name, share) in zip(looks or range(len(shares)), shares.items(), strict=True):
-        colour, style = line_look(index)
+    for index, (name, share) in zip(styles or range(len(shares)), shares.items(), strict=True):
+        colour, style = line_style(index)
         label = f"{name} (ECPE {errors[name]:.3f})" if name else f"ECPE {errors[name]:.3f}"
         ax.plot(LEVELS, share, color=colour, linestyle=style, linewidth=1.8, label=label)
     ax.set(

@@ -1,4 +1,4 @@
-"""Sharpness: how the widths of the intervals are spread over the rows."""
+"""Sharpness: the distribution of interval widths over rows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
-from calibrant.metrics._inputs import check_dist, check_level
-from calibrant.plots._style import BLUE, INK, VERMILLION, axes_or_new, legend_above, tidy, tint
+from calibrant.metrics.inputs import check_level
+from calibrant.plots._forecasts import Forecast, interval_of
+from calibrant.plots.style import BLUE, INK, VERMILLION, axes_or_new, legend_above, tidy, tint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,12 +19,12 @@ _SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def sharpness(
-    forecasts: Distribution | Mapping[str, Distribution],
+    forecasts: Forecast | Mapping[str, Forecast],
     *,
     coverage: float = 0.9,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the distribution over rows of the width of central intervals, a box a method.
+    """Draw the distribution over rows of the width of central intervals, one box per method.
 
     A box holds the middle half of the rows and its line their median; the whiskers reach from
     5% to 95% of the rows, the diamond is the mean width. Narrow is good only among forecasts
@@ -32,7 +32,7 @@ def sharpness(
 
     Parameters
     ----------
-    forecasts : Distribution of n rows, or mapping from names to them
+    forecasts : Distribution of n rows, Evaluation, or mapping from names to them
     coverage : float in (0, 1)
         Nominal coverage of the intervals.
     ax : matplotlib Axes, optional
@@ -53,12 +53,11 @@ def sharpness(
     """
     boxes = dict(forecasts) if isinstance(forecasts, Mapping) else {"": forecasts}
     if not boxes:
-        raise ParameterError("sharpness needs at least one distribution, got an empty mapping.")
+        raise ParameterError("sharpness needs at least one forecast, got an empty mapping.")
     level = check_level(coverage, "coverage")
     stats = []
-    for name, dist in boxes.items():
-        check_dist(dist)
-        widths = np.diff(dist.interval(level), axis=1)[:, 0]
+    for name, forecast in boxes.items():
+        widths = np.diff(interval_of(forecast, level), axis=1)[:, 0]
         low, first, middle, third, high = np.quantile(widths, _SHARES)
         stats.append(
             dict(label=name, whislo=low, q1=first, med=middle, q3=third, whishi=high)

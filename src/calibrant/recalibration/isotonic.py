@@ -7,6 +7,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from calibrant.checks import Array
 from calibrant.distributions import Distribution, MonotoneMap
+from calibrant.distributions.pit import randomized_pit
 from calibrant.persistence import savable_model
 from calibrant.recalibration._invertible_map import invertible_map
 from calibrant.recalibration._models import Prediction
@@ -66,7 +67,8 @@ class IsotonicRecalibrator(Recalibrator):
     def _learn(self, prediction: Prediction, y: Array, weight: Array) -> MonotoneMap:
         points = not isinstance(prediction, Distribution)
         self.residual_scale_ = ResidualScale.fit(y - prediction, weight) if points else None
-        return isotonic_map(_pit(self._base(prediction), y), weight)
+        dist = self._base(prediction)
+        return isotonic_map(randomized_pit(dist.cdf_left(y), dist.cdf(y)), weight)
 
     def _base(self, prediction: Prediction) -> Distribution:
         if isinstance(prediction, Distribution):
@@ -95,9 +97,3 @@ def isotonic_map(pit: Array, weight: Array) -> MonotoneMap:
     x, observed = curve.X_thresholds_, curve.y_thresholds_
     rows = weights.sum() ** 2 / np.sum(weights**2)  # effective number of rows
     return invertible_map(x, (rows * observed + x) / (rows + 1.0))
-
-
-def _pit(dist: Distribution, y: Array) -> Array:
-    """PIT values, drawn uniformly over the jump where y is an atom."""
-    u, below = dist.cdf(y), dist.cdf_left(y)
-    return below + np.random.default_rng(0).random(len(y)) * (u - below)

@@ -1,4 +1,4 @@
-"""The interactive report of one or several forecasts: one HTML file that needs no network."""
+"""The interactive report of one or several forecasts, as one HTML file that works offline."""
 
 from calibrant.report.report import Report, build_report, check_free, write_report
 

@@ -21,17 +21,17 @@ from calibrant.report._chart import (
     points,
     symbol,
 )
-from calibrant.report._forecasts import Judged
+from calibrant.report._format import level_text, percent
 from calibrant.report._slices import Slicing
-from calibrant.report._words import level_text, percent
+from calibrant.report.scored_forecast import ScoredForecast
 
 _PIT_BINS = 20
-_LONGEST = 24  # characters of a label: two dates
+_LONGEST = 24  # characters of a label, enough for two dates
 
 
-def reliability_chart(forecasts: list[Judged], start: int) -> Chart:
-    """Coverage against level for all models, with the band of chance."""
-    n = len(forecasts[0].pit)
+def reliability_chart(forecasts: list[ScoredForecast], start: int) -> Chart:
+    """Coverage against nominal level for all models, with the band of a perfect forecaster."""
+    n = forecasts[0].scores.n
     low, high = binomial_band(n, LEVELS, BAND_CONFIDENCE)
     x = percents(LEVELS)
     band = [
@@ -41,7 +41,7 @@ def reliability_chart(forecasts: list[Judged], start: int) -> Chart:
     ]
     diagonal = line([0, 100], [0, 100], "@grey", name="perfect", hoverinfo="skip")
     curves = [
-        line(x, percents(each.coverage), colour(i), name=label(each.name))
+        line(x, percents(each.scores.test.coverage), colour(i), name=label(each.name))
         | {"line": {"color": colour(i), "width": 2, "dash": dash(i)}}
         for i, each in enumerate(forecasts)
     ]
@@ -50,7 +50,7 @@ def reliability_chart(forecasts: list[Judged], start: int) -> Chart:
             "type": "scatter",
             "mode": "markers",
             "x": [start],
-            "y": [float(100 * each.coverage[start - 1])],
+            "y": [float(100 * each.scores.test.coverage[start - 1])],
             "marker": {"color": colour(i), "size": 10, "line": {"color": "@paper", "width": 2}},
             "showlegend": False,
             "hoverinfo": "skip",
@@ -58,7 +58,7 @@ def reliability_chart(forecasts: list[Judged], start: int) -> Chart:
         for i, each in enumerate(forecasts)
     ]
     errors = "; ".join(f"{each.name} ECPE {each.scores.ecpe:.4f}" for each in forecasts)
-    shares = [[percent(v, n) for v in each.coverage] for each in forecasts]
+    shares = [[percent(v, n) for v in each.scores.test.coverage] for each in forecasts]
     return Chart(
         id="reliability",
         title="Reliability at every level",
@@ -79,10 +79,11 @@ def reliability_chart(forecasts: list[Judged], start: int) -> Chart:
     )
 
 
-def pit_chart(forecast: Judged, index: int) -> Chart:
-    """Histogram of PIT values with the band of a single bar."""
-    n = len(forecast.pit)
-    counts, edges = np.histogram(forecast.pit, bins=_PIT_BINS, range=(0.0, 1.0))
+def pit_chart(forecast: ScoredForecast, index: int) -> Chart:
+    """Histogram of PIT values with the pointwise band of its bars."""
+    pit = forecast.scores.rows.pit
+    n = len(pit)
+    counts, edges = np.histogram(pit, bins=_PIT_BINS, range=(0.0, 1.0))
     low, high = (float(v) * _PIT_BINS for v in binomial_band(n, 1 / _PIT_BINS, BAND_CONFIDENCE))
     heights = counts / n * _PIT_BINS
     ends = [f"{a:.2f} to {b:.2f}" for a, b in pairwise(edges)]
@@ -119,14 +120,14 @@ def pit_chart(forecast: Judged, index: int) -> Chart:
 
 
 def slice_chart(index: int, source: str, cuts: list[tuple[int, str, Slicing]]) -> Chart:
-    """Coverage of the slices of one source, a line a model: (number, name, slicing)."""
+    """Coverage of the slices of one source, a line per model: (number, name, slicing)."""
     found = max((s.found for _, _, s in cuts), key=len)
-    # Deciles of its own prediction differ from model to model: only their numbers are shared.
+    # Deciles of the prediction differ between models, which share only their numbers.
     shared = all(s.found.names == found.names for _, _, s in cuts)
     ticks = _short(found.names) if shared else [f"decile {p + 1}" for p in range(len(found))]
     low, high = binomial_band(found.n, found.level, 1.0 - 0.05 / len(found))
-    places = list(range(len(found)))
-    bars = [box(p - 0.4, p + 0.4, 100 * low[p], 100 * high[p], "@band") for p in places]
+    positions = list(range(len(found)))
+    bars = [box(p - 0.4, p + 0.4, 100 * low[p], 100 * high[p], "@band") for p in positions]
     nominal = {"type": "line", "x0": -0.5, "x1": len(found) - 0.5, "line": {"color": "@grey"}}
     nominal |= {"y0": 100 * found.level, "y1": 100 * found.level}
     rows = [
@@ -164,7 +165,7 @@ def slice_chart(index: int, source: str, cuts: list[tuple[int, str, Slicing]]) -
             "shapes": [*bars, nominal],
             "showlegend": len(cuts) > 1,
             "xaxis": {
-                "tickvals": places,
+                "tickvals": positions,
                 "ticktext": [label(tick) for tick in ticks],
                 "autotickangles": [0, -90],  # slanted labels would be cut off at the left
                 "tickfont": {"size": 10},
@@ -189,7 +190,7 @@ def _table(cut: Slicing) -> list[tuple[str, int, float, float]]:
 
 
 def _short(names: tuple[Any, ...]) -> list[str]:
-    """Names short enough for an axis, cut in the middle, numbered where that makes them equal."""
+    """Names shortened in the middle for an axis, and numbered if that makes them equal."""
     texts = [str(name) for name in names]
     cut = [t if len(t) <= _LONGEST else f"{t[:12]}…{t[-10:]}" for t in texts]
     return [t if cut.count(t) == 1 else f"{t} ({i + 1})" for i, t in enumerate(cut)]

@@ -1,7 +1,7 @@
-"""A chart of the page: plotly traces, what they say, and the numbers behind them.
+"""A chart of the page: plotly traces, a description, and a table of the numbers.
 
-Colours are written as names (``@m0``): the page fills in those of its light or dark theme. All
-text that comes from the user is escaped, because plotly reads a small HTML in labels.
+Colours are written as names (``@m0``); the page fills in those of its light or dark theme. All
+text from the user is escaped, because plotly interprets some HTML in labels.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import html
 from dataclasses import dataclass, field
 from typing import Any
 
-from calibrant.metrics._inputs import Array
+from calibrant.metrics.inputs import Array
 
 PALETTE = 7
 BAND_CONFIDENCE = 0.95  # of every grey band, and of "chance gives"
-# Colours are not all that tells models apart: some readers, and some printers, see none.
+# Models differ in more than colour, for readers and printers without it.
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One chart: what is drawn, what it says, and the numbers behind it."""
+    """One chart: what is drawn, a description, and a table of the numbers."""
 
     id: str
     title: str
@@ -33,7 +33,7 @@ class Chart:
 
 
 def label(text: object) -> str:
-    """Text for plotly, shown as it is."""
+    """Escape text for plotly, so that it is shown as it is."""
     return html.escape(str(text), quote=False)
 
 
@@ -53,14 +53,14 @@ def symbol(index: int) -> str:
 
 
 def percents(shares: Array) -> list[float]:
-    """Shares as numbers of percent."""
+    """Shares in percent."""
     return [round(float(v), 6) for v in 100 * shares]
 
 
 def line(x: Any, y: Any, name_of_colour: str, **more: Any) -> dict[str, Any]:
     """Trace of a line."""
-    look = {"color": name_of_colour, "width": 1.5}
-    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": look, **more}
+    style = {"color": name_of_colour, "width": 1.5}
+    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": style, **more}
 
 
 def points(x: Any, y: Any, name_of_colour: str, name: str, mark: str, size: int) -> dict[str, Any]:

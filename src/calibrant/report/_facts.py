@@ -1,4 +1,4 @@
-"""What the report is about: fingerprint of the data, versions, the rows that surprised most."""
+"""Facts for the report: fingerprint of the data, versions, the most surprising rows."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.metrics._inputs import Array
-from calibrant.report._forecasts import Judged
-from calibrant.report._words import Units, tail_text
+from calibrant.metrics import RowValues
+from calibrant.metrics.inputs import Array
+from calibrant.report._format import Units, tail_text
+from calibrant.report.scored_forecast import ScoredForecast
 
 _PACKAGES = ("calibrant", "torch", "scikit-learn", "numpy", "scipy", "pandas", "plotly")
 _SURPRISES = 10
@@ -63,23 +64,39 @@ def version_facts() -> dict[str, str]:
     return facts
 
 
-def surprises(forecast: Judged, X: Any, y: Array, level: float) -> list[list[str]]:
+def surprises(forecast: ScoredForecast, X: Any) -> list[list[str]]:
     """Rows whose targets lie furthest in the tails, the most surprising first."""
-    dist, units = forecast.dist, Units(y)
-    # From both tails themselves: near 1 the PIT has lost the digits of 1 - PIT.
-    atom = dist.cdf(y) - dist.cdf_left(y)
-    tail = np.minimum(1.0, 2.0 * np.minimum(dist.cdf(y), dist.prob_above(y) + atom))
-    rows = np.argsort(tail, kind="stable")[:_SURPRISES]
-    bounds, median = dist[rows].interval(level), dist[rows].median
+    rows = forecast.scores.rows
+    y, units = rows.y, Units(rows.y)
+    chosen, tail = _smallest_tails(rows, _SURPRISES)
     index = X.index if hasattr(X, "iloc") else None  # labels of a pandas frame
     return [
         [
             str(row if index is None else index[row]),
             units.show(y[row]),
-            units.show(median[i]),
-            f"{units.show(bounds[i, 0])} to {units.show(bounds[i, 1])}",
-            "above" if y[row] > median[i] else "below",
-            tail_text(float(tail[row])),
+            units.show(rows.median[row]),
+            f"{units.show(rows.interval[row, 0])} to {units.show(rows.interval[row, 1])}",
+            "above" if y[row] > rows.median[row] else "below",
+            tail_text(probability),
         ]
-        for i, row in enumerate(rows)
+        for row, probability in zip(chosen, tail, strict=True)
     ]
+
+
+def _smallest_tails(rows: RowValues, limit: int) -> tuple[NDArray[np.intp], Array]:
+    """Rows with the smallest two-sided tail probabilities, and these, in increasing order."""
+    rough = _two_sided(rows.cdf, 1.0 - rows.cdf_left)
+    # Near 1 the CDF has lost the digits of 1 - CDF: among the rows that this rounding could move
+    # into the list, the upper tail itself decides.
+    enough = np.sort(rough)[min(limit, len(rough)) - 1] + 1e-12
+    near = np.flatnonzero(rough <= enough)
+    atom = rows.cdf[near] - rows.cdf_left[near]
+    upper = rows.dist[near].prob_above(rows.y[near]) + atom
+    exact = _two_sided(rows.cdf[near], upper)
+    order = np.argsort(exact, kind="stable")[:limit]
+    return near[order], exact[order]
+
+
+def _two_sided(lower: Array, upper: Array) -> Array:
+    result: Array = np.minimum(1.0, 2.0 * np.minimum(lower, upper))
+    return result

@@ -7,50 +7,45 @@ from typing import Any
 import numpy as np
 
 from calibrant.metrics import LEVELS
-from calibrant.metrics._inputs import Array
-from calibrant.report._chart import (
-    Chart,
-    colour,
-    label,
-    line,
-    points,
-)
-from calibrant.report._forecasts import Judged, thin
-from calibrant.report._words import Units, level_text
+from calibrant.metrics.quantile_pass import evenly_spaced
+from calibrant.report._chart import Chart, colour, label, line, points
+from calibrant.report._format import Units, level_text
+from calibrant.report.scored_forecast import ScoredForecast
 
 DRAWN_ROWS = 200
-WIDTH_ROWS = 2000
-# Of the widths over rows: 5%, 25% ... 95%, as plotly calls the parts of a box.
+# Quantile levels of the widths over rows, by plotly's names for the parts of a box.
 _BOX = {"lowerfence": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "upperfence": 0.95}
 _TABLE_LEVELS = (9, 24, 49, 74, 89, 94, 98)  # 10%, 25% ... 99%
 
 
 def interval_chart(
-    forecast: Judged, y: Array, index: int, start: int, target: str
+    forecast: ScoredForecast, index: int, start: int, target: str
 ) -> tuple[Chart, dict[str, Any]]:
     """Intervals of a few rows in order of their median, and the bounds at all 99 levels."""
-    units, dist = Units(y), forecast.dist
-    rows = np.argsort(dist.median, kind="stable")[thin(len(y), DRAWN_ROWS)]
-    bounds = dist[rows].interval(LEVELS)  # (r, 2, 99)
-    # The first level that covers a row: central intervals grow, so one number says all.
-    first = np.searchsorted(LEVELS, np.abs(2.0 * forecast.pit[rows] - 1.0)) + 1
+    values, quantiles = forecast.scores.rows, forecast.scores.quantiles
+    y, units = values.y, Units(values.y)
+    by_median = np.argsort(quantiles.median[quantiles.sample], kind="stable")
+    drawn = by_median[evenly_spaced(len(by_median), DRAWN_ROWS)]
+    rows, bounds = quantiles.sample[drawn], quantiles.sample_intervals[drawn]  # (r,), (r, 2, 99)
+    # The first level that covers a row: central intervals are nested, so one number is enough.
+    first = np.searchsorted(LEVELS, np.abs(2.0 * values.pit[rows] - 1.0)) + 1
     moving = {
         "chart": f"intervals-{index}",
         "lower": [units.round(bounds[:, 0, k]) for k in range(99)],
         "upper": [units.round(bounds[:, 1, k]) for k in range(99)],
-        "median": units.round(dist[rows].median),
+        "median": units.round(quantiles.median[rows]),
         "y": units.round(y[rows]),
         "first": first.tolist(),
     }
     x = list(range(1, len(rows) + 1))
     empty: list[float | None] = [None] * len(rows)
     k = start - 1
-    drawn = f"{len(rows):,} of {len(y):,} rows" if len(rows) < len(y) else f"{len(y):,} rows"
+    shown = f"{len(rows):,} of {len(y):,} rows" if len(rows) < len(y) else f"{len(y):,} rows"
     chart = Chart(
         id=f"intervals-{index}",
         title=f"Intervals: {forecast.name}",
         description=f"Central intervals at the chosen level, the median and the observed {target} "
-        f"of {drawn}, in order of the predicted median. Crosses lie outside their interval.",
+        f"of {shown}, in order of the predicted median. Crosses lie outside their interval.",
         data=[
             line(x, moving["lower"][k], colour(index), showlegend=False, hoverinfo="skip")
             | {"line": {"width": 0}},
@@ -69,17 +64,19 @@ def interval_chart(
     return chart, moving
 
 
-def width_chart(forecasts: list[Judged], start: int, target: str) -> tuple[Chart, list[Any]]:
-    """A box of the widths over rows for each model, and the boxes at all 99 levels."""
-    n = len(forecasts[0].pit)
-    every = thin(n, WIDTH_ROWS)
+def width_chart(
+    forecasts: list[ScoredForecast], start: int, target: str
+) -> tuple[Chart, list[Any]]:
+    """A box plot of interval widths for each model, and its figures at all 99 levels."""
+    n, sampled = forecasts[0].scores.n, len(forecasts[0].scores.quantiles.sample)
     moving, traces, rows = [], [], []
     for i, each in enumerate(forecasts):
-        bounds = each.dist[every].interval(LEVELS)
+        quantiles = each.scores.quantiles
+        bounds = quantiles.sample_intervals
         boxes = np.quantile(bounds[:, 1] - bounds[:, 0], list(_BOX.values()), axis=0)  # (5, 99)
         units = Units(bounds[:, 1, 49] - bounds[:, 0, 49])
         levels = {key: units.round(part) for key, part in zip(_BOX, boxes, strict=True)}
-        levels["mean"] = units.round(each.width)
+        levels["mean"] = units.round(quantiles.widths)
         moving.append(levels)
         traces.append(
             {
@@ -98,11 +95,11 @@ def width_chart(forecasts: list[Judged], start: int, target: str) -> tuple[Chart
             [
                 each.name,
                 level_text(LEVELS[k]),
-                *(units.show(float(value)) for value in (*boxes[:, k], each.width[k])),
+                *(units.show(float(value)) for value in (*boxes[:, k], quantiles.widths[k])),
             ]
             for k in _TABLE_LEVELS
         ]
-    source = f"{len(every):,} evenly spaced rows" if len(every) < n else "all rows"
+    source = f"{sampled:,} evenly spaced rows" if sampled < n else "all rows"
     names = [label(each.name) for each in forecasts]
     chart = Chart(
         id="widths",

@@ -1,4 +1,4 @@
-"""The page: everything it shows as plain values, put into the template."""
+"""The page: everything it shows, as plain values, rendered by the template."""
 
 from __future__ import annotations
 
@@ -10,37 +10,25 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from calibrant.metrics import LEVELS, compare_scores
-from calibrant.metrics._inputs import Array, column
+from calibrant.metrics import LEVELS, METRICS, Metric, compare_scores
 from calibrant.metrics.floor import binomial_band
-from calibrant.metrics.significance import p_text
+from calibrant.metrics.formatting import format_number, p_value_text
+from calibrant.metrics.inputs import column
 from calibrant.report._calibration_charts import pit_chart, reliability_chart, slice_chart
 from calibrant.report._chart import BAND_CONFIDENCE, Chart
 from calibrant.report._facts import data_facts, surprises, version_facts
-from calibrant.report._forecasts import Judged
+from calibrant.report._format import Units, level_text, percent, unbroken
 from calibrant.report._moving_charts import interval_chart, width_chart
 from calibrant.report._plotly import plotly_script
 from calibrant.report._slices import Slicing, cut, table_columns, worst
-from calibrant.report._words import Units, level_text, percent, unbroken
+from calibrant.report.scored_forecast import ScoredForecast
 
 _SLICE_CHARTS = 8
-_SCORES = {
-    "ECPE": ("ecpe", "mean distance of coverage from its level"),
-    "MCPE": ("mcpe", "largest distance of coverage from its level"),
-    "p-value of ECPE": ("p_value", "share of perfect forecasters that score no better"),
-    "CRPS": ("crps", "proper score, target units"),
-    "NLL": ("nll", "proper score, natural logarithm"),
-    "RMSE": ("rmse", "of the mean, target units"),
-    "MAE": ("mae", "of the mean, target units"),
-    "R2": ("r2", "of the mean"),
-    "EPIW": ("epiw", "mean interval width, target units"),
-}
 
 
 def render(
-    forecasts: list[Judged],
+    forecasts: list[ScoredForecast],
     X: Any,
-    y: Array,
     *,
     groups: Any,
     level: float,
@@ -48,11 +36,12 @@ def render(
     target: str,
 ) -> str:
     """Return the whole page."""
+    y = forecasts[0].scores.rows.y
     n, start = len(y), min(99, max(1, round(100 * level)))
     columns = table_columns(X, n)
     named = {} if groups is None else {_name(groups): column(groups, "groups", n)}
     cuts = [cut(each, columns, named, level) for each in forecasts]
-    intervals = [interval_chart(each, y, i, start, target) for i, each in enumerate(forecasts)]
+    intervals = [interval_chart(each, i, start, target) for i, each in enumerate(forecasts)]
     widths, boxes = width_chart(forecasts, start, target)
     sections = {
         "intervals": [chart for chart, _ in intervals],
@@ -85,15 +74,16 @@ def render(
                     "name": each.name,
                     "settings": each.settings,
                     "worst": unbroken(worst(cuts[i]).sentence),
-                    "surprises": surprises(each, X, y, level),
+                    "surprises": surprises(each, X),
                 }
                 for i, each in enumerate(forecasts)
             ],
             now=levels[start - 1],
             scores=_scores(forecasts),
             pairs=[
-                asdict(pair) | {"sentence": pair.sentence, "p": unbroken(p_text(pair.p_value))}
-                for pair in compare_scores({each.name: each.crps for each in forecasts})
+                asdict(pair)
+                | {"sentence": pair.sentence, "p": unbroken(p_value_text(pair.p_value))}
+                for pair in compare_scores({each.name: each.scores.rows.crps for each in forecasts})
             ],
             sections={name: [asdict(chart) for chart in part] for name, part in sections.items()},
             sources=len(cuts[0]),
@@ -108,8 +98,8 @@ def _name(groups: Any) -> str:
     return str(getattr(groups, "name", None) or "group")
 
 
-def _verdict(forecast: Judged, level: float, n: int) -> dict[str, str]:
-    """What the intervals covered, what the tests say, and whether that is good, bad or mixed."""
+def _verdict(forecast: ScoredForecast, level: float, n: int) -> dict[str, str]:
+    """Coverage and verdict as text, and whether they are good, bad or mixed."""
     scores = forecast.scores
     low, high = (float(v) for v in binomial_band(n, level, BAND_CONFIDENCE))
     covered = (
@@ -123,7 +113,7 @@ def _verdict(forecast: Judged, level: float, n: int) -> dict[str, str]:
     elif not scores.floor.explains(scores.ecpe):
         state = "mixed"
     elif not low <= scores.coverage <= high:
-        # One level in twenty is out by chance, and says less than all levels together.
+        # One level in twenty is outside by chance, and says less than all levels together.
         state = "mixed"
         verdict += (
             f" At {level_text(level)} alone coverage is outside that range; over all levels "
@@ -132,9 +122,9 @@ def _verdict(forecast: Judged, level: float, n: int) -> dict[str, str]:
     return {"sentence": covered, "verdict": unbroken(verdict), "state": state}
 
 
-def _level_texts(forecasts: list[Judged], units: Units) -> list[dict[str, Any]]:
-    """What stands beside the slider at each of the 99 levels, as it is shown."""
-    n = len(forecasts[0].pit)
+def _level_texts(forecasts: list[ScoredForecast], units: Units) -> list[dict[str, Any]]:
+    """Texts beside the slider at each of the 99 levels."""
+    n = forecasts[0].scores.n
     low, high = binomial_band(n, LEVELS, BAND_CONFIDENCE)
     return [
         {
@@ -142,9 +132,9 @@ def _level_texts(forecasts: list[Judged], units: Units) -> list[dict[str, Any]]:
             "band": f"{percent(low[k], n)} to {percent(high[k], n)}",
             "models": [
                 {
-                    "covered": percent(each.coverage[k], n),
-                    "width": units.show(float(each.width[k])),
-                    "state": _state(each.coverage[k], low[k], high[k]),
+                    "covered": percent(each.scores.test.coverage[k], n),
+                    "width": units.show(float(each.scores.quantiles.widths[k])),
+                    "state": _state(each.scores.test.coverage[k], low[k], high[k]),
                 }
                 for each in forecasts
             ],
@@ -159,38 +149,40 @@ def _state(share: float, low: float, high: float) -> str:
     return "too narrow" if share < low else "too wide"
 
 
-def _scores(forecasts: list[Judged]) -> list[dict[str, Any]]:
-    floor = forecasts[0].scores.floor
-    floors = {"ecpe": f"{floor.ecpe:.4f}", "mcpe": f"{floor.mcpe:.4f}"}
+def _scores(forecasts: list[ScoredForecast]) -> list[dict[str, Any]]:
+    """Rows of the table of scores: the metrics of the registry."""
+    first = forecasts[0].scores
+    floors = first.floors
     return [
         {
-            "name": name,
-            "what": what,
-            "floor": floors.get(key, ""),
-            "values": [_score(key, getattr(each.scores, key)) for each in forecasts],
+            "name": first.label(name),
+            "what": _meaning(METRICS[name]),
+            "floor": format_number(floors[name].expected) if name in floors else "",
+            "values": [METRICS[name].format(each.scores.metrics[name]) for each in forecasts],
         }
-        for name, (key, what) in _SCORES.items()
+        for name in first.metrics
+        if all(name in each.scores.metrics for each in forecasts)
     ]
 
 
-def _score(key: str, value: float) -> str:
-    if key == "p_value":
-        return p_text(value).removeprefix("p = ").removeprefix("p ")
-    return f"{value:.4f}" if key in ("ecpe", "mcpe", "r2") else f"{value:,.4g}"
+def _meaning(metric: Metric) -> str:
+    return (
+        metric.meaning if metric.better is None else f"{metric.meaning}; {metric.better} is better"
+    )
 
 
-def _slice_charts(forecasts: list[Judged], cuts: list[list[Slicing]]) -> list[Chart]:
-    """Charts of the ways to cut the rows that chance explains least, for all models."""
+def _slice_charts(forecasts: list[ScoredForecast], cuts: list[list[Slicing]]) -> list[Chart]:
+    """Charts of the slicings that chance explains least, for all models."""
     by_source: dict[str, list[tuple[int, str, Slicing]]] = {}
     for i, (forecast, ways) in enumerate(zip(forecasts, cuts, strict=True)):
         for way in ways:
             by_source.setdefault(way.source, []).append((i, forecast.name, way))
-    # A constant prediction has no deciles to set beside those of others.
+    # A constant prediction has no deciles to compare with those of other models.
     cuttable = {
         source: [found for found in ways if len(found[2].found) > 1] or ways
         for source, ways in by_source.items()
     }
-    # Times the number of slices: a column with many is not more suspicious for that.
+    # Times the number of slices: having many must not make a column look worse.
     ordered = sorted(
         cuttable.items(),
         key=lambda item: min(len(s.p_values) * float(s.p_values.min()) for _, _, s in item[1]),
@@ -213,7 +205,7 @@ def _environment() -> Environment:
 
 @lru_cache(maxsize=1)
 def _scripts() -> dict[str, str]:
-    """The scripts, the style and the hashes by which the browser knows them from any other."""
+    """Scripts, style, and the hashes by which the content security policy admits the scripts."""
     loader, environment = PackageLoader("calibrant.report"), _environment()
     own, style = (loader.get_source(environment, name)[0] for name in ("report.js", "report.css"))
     plotly = plotly_script()

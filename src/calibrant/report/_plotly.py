@@ -1,22 +1,21 @@
-"""Plotly's script as its Python package brings it, written so that browsers start it sooner."""
+"""The plotly script of its Python package, changed so that browsers start it sooner."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 
-# The whole library is one function, handed to another that calls it: (function(...) {...}(..., f));
+# The whole library is one function passed to another that calls it: (function(...) {...}(..., f));
 _LIBRARY = re.compile(r"(\? self : this, )(\(\) => \{.*\})(\)\);\s*)\Z", re.DOTALL)
 
 
 @lru_cache(maxsize=1)
 def plotly_script() -> str:
-    """The script, to be put into a page as it is.
+    """Return the script, ready to be embedded in a page.
 
-    A browser skims a function that is only mentioned, and reads it again when it is called; one in
-    parentheses it reads at once. So parentheses are put around the library, which is 4.8 MB long:
-    charts come a quarter of a second earlier. A script that is wrapped in another way stays as
-    it is.
+    Browsers parse a function lazily and again when it is called, unless it is in parentheses. So
+    the library, 4.8 MB long, is put in parentheses, and charts appear a quarter of a second
+    earlier. A script with another structure is left unchanged.
     """
     from plotly.offline import get_plotlyjs
 

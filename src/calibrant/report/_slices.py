@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from calibrant.metrics import GroupCalibration
-from calibrant.metrics._inputs import Array, column
 from calibrant.metrics.conditional import bin_calibration, group_calibration
-from calibrant.metrics.significance import p_text
-from calibrant.report._forecasts import Judged
-from calibrant.report._words import level_text, percent
+from calibrant.metrics.formatting import p_value_text
+from calibrant.metrics.inputs import Array, column
+from calibrant.report._format import level_text, percent
+from calibrant.report.scored_forecast import ScoredForecast
 
 _DECILES = 10
 _MOST_LABELS = 50
@@ -22,17 +22,17 @@ _MOST_LABELS = 50
 
 @dataclass(frozen=True, eq=False)
 class Slicing:
-    """All rows cut in one way, with the exact p-value of the coverage of each slice."""
+    """All rows cut by one source, with the exact p-value of the coverage of each slice."""
 
     source: str
     found: GroupCalibration
     p_values: Array
-    ordered: bool  # one slice follows another, so that a line may join them
+    ordered: bool  # slices have an order, so that a line may join them
 
 
 @dataclass(frozen=True)
 class Worst:
-    """The slice least explained by chance, of all that were looked at."""
+    """The slice least explained by chance, of all that were searched."""
 
     source: str
     name: str
@@ -48,12 +48,12 @@ class Worst:
         rest = (
             "That is more than chance explains"
             if self.p_value < 0.05
-            else "That is within what chance gives when so many slices are looked at"
+            else "That is within what chance gives when so many slices are searched"
         )
         return (
             f"Worst of {self.searched:,} slices: {self.source}, {self.name} ({self.n:,} rows), "
             f"where {level_text(self.level)} intervals cover {percent(self.coverage, self.n)}. "
-            f"{rest} ({p_text(self.p_value)}, adjusted for {self.searched:,} slices)."
+            f"{rest} ({p_value_text(self.p_value)}, adjusted for {self.searched:,} slices)."
         )
 
 
@@ -70,27 +70,28 @@ def table_columns(X: Any, n: int) -> dict[str, NDArray[Any]]:
 
 
 def cut(
-    forecast: Judged, columns: dict[str, NDArray[Any]], groups: dict[str, Any], level: float
+    forecast: ScoredForecast, columns: dict[str, NDArray[Any]], groups: dict[str, Any], level: float
 ) -> list[Slicing]:
-    """Every way to cut the rows; columns of one value, or of too many labels, are left out.
+    """Slice the rows by every source; columns with one value or too many labels are left out.
 
     Parameters
     ----------
     columns, groups : dict of name to array of shape (n,)
-        Numbers of columns are cut into deciles, groups are taken as they are.
+        Numeric columns are cut into deciles, groups are used as they are.
     """
-    u = forecast.pit
+    rows = forecast.scores.rows
+    draws = rows.pit_draws()
     columns = {
         f"column {name}" if name.startswith("predicted ") else name: values
         for name, values in columns.items()
         if name not in groups
     }
-    ways = {name: _by_column(u, values, level) for name, values in columns.items()}
-    ways |= {name: group_calibration(u, labels, level) for name, labels in groups.items()}
-    ways["predicted spread"] = bin_calibration(u, forecast.dist.stddev, _DECILES, level)
+    ways = {name: _by_column(draws, values, level) for name, values in columns.items()}
+    ways |= {name: group_calibration(draws, labels, level) for name, labels in groups.items()}
+    ways["predicted spread"] = bin_calibration(draws, rows.stddev, _DECILES, level)
     found = {name: cuts for name, cuts in ways.items() if cuts is not None and len(cuts) > 1}
-    # Always there, so that there is something to show.
-    found["predicted mean"] = bin_calibration(u, forecast.dist.mean, _DECILES, level)
+    # Always included, so that there is something to show.
+    found["predicted mean"] = bin_calibration(draws, rows.mean, _DECILES, level)
     apart = {*groups, *(name for name, values in columns.items() if not _is_ordered(values))}
     return [
         Slicing(name, each, _p_values(each), name not in apart and len(each) > 1)
@@ -122,30 +123,31 @@ def _p_values(found: GroupCalibration) -> Array:
     return result
 
 
-def _by_column(u: Array, values: NDArray[Any], level: float) -> GroupCalibration | None:
+def _by_column(draws: Array, values: NDArray[Any], level: float) -> GroupCalibration | None:
     if values.dtype.kind == "m":
         values = values / np.timedelta64(1, "D")
     if values.dtype.kind == "M":
-        return group_calibration(u, _periods(values), level)
+        return group_calibration(draws, _periods(values), level)
     if values.dtype.kind not in "iuf":
         labels = np.array([str(value) for value in values], dtype=object)
         few = len(set(labels)) <= _MOST_LABELS
-        return group_calibration(u, labels, level) if few else None
+        return group_calibration(draws, labels, level) if few else None
     numbers = values.astype(np.float64)
     known = np.isfinite(numbers)
     if known.all() and len(np.unique(numbers)) <= _DECILES:
         whole = np.all((numbers == np.rint(numbers)) & (np.abs(numbers) < 2**53))
-        return group_calibration(u, numbers.astype(np.int64) if whole else numbers, level)
+        return group_calibration(draws, numbers.astype(np.int64) if whole else numbers, level)
     if not known.any():
         return None
-    bins = bin_calibration(u[known], numbers[known], _DECILES, level)
+    bins = bin_calibration(draws[:, known], numbers[known], _DECILES, level)
     if known.all():
         return bins
-    return _joined(bins, group_calibration(u[~known], np.full((~known).sum(), "missing"), level))
+    missing = np.full((~known).sum(), "missing")
+    return _joined(bins, group_calibration(draws[:, ~known], missing, level))
 
 
 def _is_ordered(values: NDArray[Any]) -> bool:
-    """Whether all values have a place on a line: labels and missing numbers have none."""
+    """Whether all values have an order: labels and missing numbers have none."""
     return values.dtype.kind in "iumM" or (
         values.dtype.kind == "f" and bool(np.isfinite(values).all())
     )
@@ -155,7 +157,7 @@ def _periods(dates: NDArray[Any]) -> NDArray[Any]:
     """Name the tenth of the rows, in order of time, that each date falls into."""
     parts = np.array_split(np.argsort(dates, kind="stable"), min(_DECILES, len(dates)))
     ends = [[str(dates[row]) for row in (part[0], part[-1])] for part in parts]
-    # The day alone where that tells the parts apart, else the minute.
+    # The day alone if that tells the parts apart, else the minute.
     digits = 10 if len({(first[:10], last[:10]) for first, last in ends}) == len(parts) else 16
     labels = np.empty(len(dates), dtype=object)
     for part, period in zip(parts, ends, strict=True):

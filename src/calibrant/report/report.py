@@ -13,9 +13,10 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from calibrant.errors import MissingFileError, OutputExistsError
-from calibrant.metrics._inputs import check_level, check_target
-from calibrant.report._forecasts import judge, name_forecasts
+from calibrant.metrics import Evaluation
+from calibrant.metrics.inputs import check_level
 from calibrant.report._page import render
+from calibrant.report.scored_forecast import score_forecasts
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +49,7 @@ class Report:
         return f"Report of {len(self.html) / 1e6:.1f} MB; save(path) writes it to a file."
 
     def _repr_html_(self) -> str:
-        # In a frame of its own: neither its styles nor its scripts touch the notebook.
+        # In a frame: neither its styles nor its scripts touch the notebook.
         page = html.escape(self.html)
         return f'<iframe srcdoc="{page}" style="width:100%;height:800px;border:0"></iframe>'
 
@@ -62,25 +63,30 @@ def build_report(
     coverage: float = 0.9,
     title: str | None = None,
     target: str | None = None,
+    evaluations: Evaluation | Mapping[str, Evaluation] | None = None,
 ) -> Report:
-    """Judge forecasts of the same rows and show the evidence on one interactive page.
+    """Evaluate forecasts of the same rows and show the evidence on one interactive page.
 
     Parameters
     ----------
     models : fitted model, Distribution of n rows, or mapping from names to them
         Models need ``predict_dist``. Several are compared side by side.
     X : array or frame of shape (n, d), or None
-        Inputs of rows that the models have not seen; calibration is looked at in deciles of
-        each column. May be None where only distributions are given.
+        Inputs of rows that the models have not seen; calibration is checked in deciles of each
+        column. May be None if only distributions are given.
     y : array of shape (n,) or (n, 1)
+        Observed targets.
     groups : array of shape (n,), optional
-        Labels of groups to look at as well.
+        Labels of groups to check calibration in as well.
     coverage : float in (0, 1)
-        Level that the verdict and the slices speak of, and where the slider starts.
+        Nominal coverage of the verdict and the slices, and the start of the slider.
     title : str, optional
     target : str, optional
-        Name of the target, with its unit; by default the name of y, or what a model was
-        fitted to.
+        Name of the target, with its unit; by default the name of y, or of the target that a
+        model was fitted to.
+    evaluations : Evaluation, or mapping from names of models to them, optional
+        Results of `evaluate` for these forecasts, with the same coverage. They are shown as they
+        are: nothing is predicted or computed again.
 
     Returns
     -------
@@ -98,22 +104,16 @@ def build_report(
     (True, True)
     """
     level = check_level(coverage, "coverage")
-    forecasts = name_forecasts(models, X)
-    observed = check_target(next(iter(forecasts.values()))[0], y)
-    judged = [
-        judge(name, dist, observed, level, settings)
-        for name, (dist, settings, _) in forecasts.items()
-    ]
-    known = next((name for _, _, name in forecasts.values() if name), None)
+    forecasts = score_forecasts(models, X, y, level, evaluations)
+    fitted_to = next((each.target for each in forecasts if each.target), None)
     return Report(
         render(
-            judged,
+            forecasts,
             X,
-            observed,
             groups=groups,
             level=level,
             title=title or "Calibration report",
-            target=target or _name_of(y) or known or "target",
+            target=target or _name_of(y) or fitted_to or "target",
         )
     )
 
@@ -132,9 +132,9 @@ def write_report(
     Parameters
     ----------
     path : path
-        Of the HTML file; its folder must exist.
+        HTML file; its folder must exist.
     overwrite : bool
-        Replace a file that is already there.
+        Replace an existing file.
 
     Returns
     -------
@@ -159,10 +159,12 @@ def write_report(
 
 
 def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
-    """Complain if the file can't be written: something stands there, or there is no folder."""
+    """Raise an error if the file can't be written: it exists, or its folder does not."""
     target = Path(path)
     if not target.absolute().parent.is_dir():
-        raise MissingFileError(f"There is no folder {target.parent} to write {target.name} into.")
+        raise MissingFileError(
+            f"There is no folder {target.parent} to write {target.name} into. Create it first."
+        )
     if target.is_dir():
         raise OutputExistsError(f"{target} is a folder. Choose another name.")
     if target.exists() and not overwrite:

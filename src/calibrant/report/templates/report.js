@@ -4,12 +4,12 @@
   const root = document.documentElement;
   const slider = document.getElementById("level");
   const toggle = document.getElementById("theme");
-  // Of paper, in CSS pixels: the columns of report.css, and a height that leaves few pages half empty.
+  // Print sizes in CSS pixels: the columns of report.css, and a height that fills most pages.
   const PRINT = { half: 330, whole: 680, height: 340 };
   let printing = false;
   const config = { displayModeBar: false, responsive: true };
 
-  // ---- colours: specs name them, the theme decides ----
+  // ---- colours: charts name them, the theme defines them ----
   function paint(value, key, style) {
     if (typeof value === "string") {
       const named = value.startsWith("@") && key.toLowerCase().endsWith("color");
@@ -55,7 +55,7 @@
     return Plotly.react(id, paint(chart.data, "", style), layout, config);
   }
 
-  // Charts are drawn when they come near the window: the page opens at once, however many there are.
+  // Charts are drawn when they come near the viewport, so that the page opens at once.
   const near = new Set();
   const observer = new IntersectionObserver((entries) => {
     const drawn = entries.map((entry) => {
@@ -63,7 +63,7 @@
       near.add(entry.target.id);
       return draw(entry.target.id);
     });
-    // Two frames on, what was drawn is on the screen.
+    // Two frames later the charts are on the screen.
     Promise.all(drawn).then(() => requestAnimationFrame(() => requestAnimationFrame(() => {
       if (root.dataset.drawn) return;
       performance.mark("drawn");
@@ -71,7 +71,7 @@
     })));
   }, { rootMargin: "200px" });
 
-  // ---- the slider: every number below was computed beforehand, over all rows ----
+  // ---- the slider: all numbers were computed in advance, over all rows ----
   function at(level) {
     const now = page.levels[level - 1];
     document.getElementById("level-text").textContent = now.level;
@@ -158,7 +158,7 @@
   system.addEventListener("change", () => {
     if (chosen === null) { applyTheme(system.matches); redraw(); }
   });
-  // Paper is white, shows everything, and has a width of its own that scripts can't ask for.
+  // Paper is white, shows every chart, and has a width that scripts can't query.
   addEventListener("beforeprint", () => {
     printing = true;
     applyTheme(false);
@@ -174,7 +174,7 @@
   slider.value = page.start; // some browsers restore an older position
   at(page.start);
   performance.mark("usable");
-  // The end of the document brings plotly.
+  // Plotly is at the end of the document.
   addEventListener("DOMContentLoaded", () => {
     Object.keys(page.charts).forEach((id) => observer.observe(document.getElementById(id)));
   });

@@ -1,4 +1,4 @@
-"""What calibration within groups gives back."""
+"""Results of calibration within groups."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.metrics._inputs import Array
 from calibrant.metrics.floor import mean_ecpe_quantile
+from calibrant.metrics.inputs import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,8 +25,9 @@ class GroupCalibration:
     n : array of shape (G,)
         Rows in each group.
     coverage : array of shape (G,)
-        Empirical coverage of the central intervals of level `level`.
+        Empirical coverage of the central intervals.
     level : float
+        Their nominal coverage.
     ecpe : array of shape (G,)
     floor : array of shape (G,)
         Expected ECPE of a perfect forecaster on as many rows.
@@ -46,19 +47,19 @@ class GroupCalibration:
 
     @property
     def mean_floor(self) -> float:
-        """Mean over groups of the floor: what a perfect forecaster scores as `mean_ecpe`."""
+        """Expected `mean_ecpe` of a perfect forecaster: the mean of the floors."""
         return float(self.floor.mean())
 
     @property
     def mean_floor_range(self) -> tuple[float, float]:
-        """Where 90% of perfect forecasters have their `mean_ecpe`."""
+        """5% and 95% quantiles of the `mean_ecpe` of perfect forecasters."""
         return mean_ecpe_quantile(self.floor, 0.05), mean_ecpe_quantile(self.floor, 0.95)
 
     def __len__(self) -> int:
         return len(self.names)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a group: n, coverage, ecpe and floor, indexed by name."""
+        """One row per group: n, coverage, ecpe and floor, indexed by name."""
         import pandas as pd
 
         columns = {name: getattr(self, name) for name in ("n", "coverage", "ecpe", "floor")}
@@ -102,7 +103,7 @@ class WorstGroup:
     n : int
         Its rows.
     band : tuple of two floats
-        Where the coverage of a calibrated group of this size falls with 95% confidence, allowing
+        Range of the coverage of a calibrated group of this size with 95% confidence, adjusted
         for the number of groups that were searched (Bonferroni).
     """
 
@@ -113,7 +114,7 @@ class WorstGroup:
 
     @property
     def outside(self) -> bool:
-        """Whether its coverage is outside the band: not explained by chance."""
+        """Whether its coverage is outside the band, so that chance does not explain it."""
         return not self.band[0] <= self.coverage <= self.band[1]
 
     def __str__(self) -> str:

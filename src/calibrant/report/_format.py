@@ -1,4 +1,4 @@
-"""Numbers as readers want them: target units, percent, tails."""
+"""Numbers as text: target units, percent, tail probabilities."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from calibrant.metrics._inputs import Array
+from calibrant.metrics.inputs import Array
 
 
 class Units:
-    """Numbers in target units, with the digits that the spread of the targets calls for.
+    """Format numbers in target units, with digits that suit the spread of the targets.
 
     Four digits of the spread: prices that vary by 250,000 need no cents, rates that vary by
     0.01 need five decimals.
@@ -30,13 +30,13 @@ class Units:
         return f"{value + 0.0:,.{self._decimals}f}"
 
     def round(self, values: Array) -> list[float | None]:
-        """Round numbers to draw: one digit more than is shown; None where not finite."""
+        """Round numbers for drawing, to one digit more than `show`; None if not finite."""
         rounded = np.round(values, min(self._decimals + 1, 300))
         return [float(v) if math.isfinite(v) else None for v in rounded]
 
 
 def percent(share: float, n: int) -> str:
-    """Write a share of n rows: a second decimal where there are rows enough to carry it."""
+    """Write a share of n rows in percent, with a second decimal if n is large enough."""
     return f"{100 * share:.{2 if n >= 20_000 else 1}f}%"
 
 
@@ -51,7 +51,7 @@ def tail_text(probability: float) -> str:
 
 
 def unbroken(text: str) -> str:
-    """Text in which "p < 0.01" or "n = 100" stays on one line."""
+    """Keep "p < 0.01" and "n = 100" on one line, with no-break spaces."""
     for sign in "<=":
         text = text.replace(f" {sign} ", f"\N{NO-BREAK SPACE}{sign}\N{NO-BREAK SPACE}")
     return text

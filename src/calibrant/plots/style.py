@@ -1,4 +1,4 @@
-"""Colours and axes that all figures share."""
+"""Colours, line styles and axes that all figures share."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.typing import LineStyleType
 
-# Okabe and Ito (2008): told apart with every kind of colour vision; yellow, faint on white, last.
+# Okabe and Ito (2008), distinct for every kind of colour vision; yellow, faint on white, is last.
 BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
 PALETTE = (BLUE, VERMILLION, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
-# As many as are told apart in print; their number has no divisor in common with that of colours.
+# Distinct in print; their number has no divisor in common with that of colours.
 LINE_STYLES: tuple[LineStyleType, ...] = (
     "-", "--", "-.", ":", (0, (8, 2)), (0, (5, 1.5, 1, 1.5, 1, 1.5)),
 )  # fmt: skip
@@ -31,7 +31,7 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def tidy(ax: Axes) -> None:
-    """Leave out the frame lines that carry no data, and of dates what their neighbours say."""
+    """Remove frame lines that carry no data, and shorten the labels of dates."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     ax.spines[["top", "right"]].set_visible(False)
@@ -42,7 +42,7 @@ def tidy(ax: Axes) -> None:
 
 
 def legend_above(ax: Axes, **options: Any) -> None:
-    """Put the legend over the axes, where it hides nothing."""
+    """Put the legend above the axes, where it hides nothing."""
     ax.legend(
         frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), **options
     )
@@ -57,13 +57,13 @@ def tint(colour: str, strength: float) -> tuple[float, float, float]:
 
 
 def axis_name(x: Any, unnamed: str) -> str:
-    """Name of a series or an index that is drawn over, or what to call it where it has none."""
+    """Name of a series or an index for the axis label, or `unnamed` if it has none."""
     return str(getattr(x, "name", None) or unnamed)
 
 
-def line_look(index: int) -> tuple[str, LineStyleType]:
-    """Colour and line style of the curve with this number: no two alike among the first 42.
+def line_style(index: int) -> tuple[str, LineStyleType]:
+    """Colour and line style of a curve: the first 42 pairs are distinct.
 
-    Both change from curve to curve: without colour the first six are told apart by their styles.
+    Both change from curve to curve, so that six curves stay distinct without colour.
     """
     return PALETTE[index % len(PALETTE)], LINE_STYLES[index % len(LINE_STYLES)]

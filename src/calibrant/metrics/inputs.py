@@ -1,4 +1,4 @@
-"""Checks that all metrics share: they run once, at the public surface."""
+"""Checks of forecasts, targets and levels, shared by metrics, figures and report."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
 
 Array = NDArray[np.float64]
-Levels = Sequence[float] | NDArray[Any]  # several probabilities, as against one float
+Levels = Sequence[float] | NDArray[Any]  # several probabilities, in contrast to one float
 
 
 def check_target(dist: Distribution, y: ArrayLike) -> Array:
-    """Return the observed target as float64, (n,), one finite number for each row of dist."""
+    """Return the observed targets as float64, (n,): one finite number for each row of dist."""
     check_dist(dist)
     values = column(y, "y", len(dist))
     try:
@@ -46,10 +46,10 @@ def check_dist(dist: Distribution) -> None:
 
 def column(values: Any, name: str, n_rows: int) -> NDArray[Any]:
     """Return n_rows values of any type as an array of shape (n,); (n, 1) is flattened."""
-    if hasattr(values, "detach"):  # a tensor may carry a gradient or live on another device
+    if hasattr(values, "detach"):  # a tensor may need gradients or be on another device
         values = values.detach().cpu()
     array = np.asarray(values)
-    # (n,) against (n, 1) would broadcast to (n, n) without a word.
+    # (n,) with (n, 1) would silently broadcast to (n, n).
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.shape != (n_rows,):
