@@ -33,8 +33,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "estimators": ("training", "recalibration", "persistence"),
     "forecasting": ("estimators",),
     "engines": ("estimators",),
-    "adapters": ("estimators",),
-    "experiments": ("forecasting", "engines", "adapters", "plots", "report", "datasets"),
+    "experiments": ("forecasting", "engines", "plots", "report", "datasets"),
     "cli": ("experiments",),
 }
 # `model.report(...)` is a convenience that looks upwards; it must stay inside its function.
