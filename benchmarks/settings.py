@@ -112,9 +112,11 @@ def show(found: dict[tuple[str, str], dict[int, Score]]) -> None:
         for row, trials in rows.items():
             crps, ecpe, seconds = np.mean(list(trials.values()), axis=0)
             shares = [100 * (own.crps / rows["default"][t].crps - 1) for t, own in trials.items()]
-            error = np.std(shares, ddof=1) / len(shares) ** 0.5 if len(shares) > 1 else np.nan
+            error = ""  # one trial says nothing about noise
+            if len(shares) > 1:
+                error = f" ± {np.std(shares, ddof=1) / len(shares) ** 0.5:4.2f}"
             print(
-                f"{row:{width}} {crps:10.4g}  {np.mean(shares):+6.2f} ± {error:4.2f}"
+                f"{row:{width}} {crps:10.4g}  {np.mean(shares):+6.2f}{error:7}"
                 f"  {ecpe:12.2f}  {seconds:7.1f}"
             )
 

@@ -54,12 +54,8 @@ def compare(
         Name of the table in the store.
     store : path, optional
         Folder of the results, from which an interrupted comparison resumes. Temporary if not given.
-    device : str
-    engine, workers, address
-        Where cells run; see `run_cells`. In a script, processes need the guard
-        ``if __name__ == "__main__"``.
-    on_outcome : callable
-        Called with the outcome of every method and fold.
+    device, engine, workers, address, on_outcome
+        As in `run_cells`. In a script, processes need the guard ``if __name__ == "__main__"``.
 
     Returns
     -------
@@ -74,18 +70,16 @@ def compare(
     """
     experiment = own_table(X, y, folds=folds, groups=groups, name=name, seed=seed)
     keys = chosen_methods(methods)
+    options: dict[str, Any] = {
+        "device": device,
+        "engine": engine,
+        "workers": workers,
+        "address": address,
+    }
     with nullcontext(store) if store is not None else tempfile.TemporaryDirectory() as folder:
         results = Store(folder)
-        outcomes = run_cells(
-            missing(experiment.cells(keys), results, experiment),
-            results,
-            experiment,
-            device=device,
-            engine=engine,
-            workers=workers,
-            address=address,
-            on_outcome=on_outcome,
-        )
+        todo = missing(experiment.cells(keys), results, experiment)
+        outcomes = run_cells(todo, results, experiment, on_outcome=on_outcome, **options)
         return _ranked(experiment, keys, results, outcomes)
 
 

@@ -39,7 +39,7 @@ def commit() -> str:
     """Commit of the sources that are running, with "-dirty" where they were changed since.
 
     The environment variable CALIBRANT_COMMIT takes precedence: it names the commit where sources
-    were copied to a machine without their history. "unknown" where nothing tells.
+    were copied to a machine without their history. "unknown" if there is neither.
     """
     if named := os.environ.get("CALIBRANT_COMMIT"):
         return named
