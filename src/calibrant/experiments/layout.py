@@ -39,8 +39,8 @@ class Table:
     above: int = 0
 
     def render(self, form: Form) -> str:
-        """The table in one of the three forms; empty if it has no lines."""
-        if not self.lines:
+        """The table in one of the three forms. Without lines only CSV has headings."""
+        if not self.lines and form != "csv":
             return ""
         return {"csv": self._csv, "markdown": self._markdown, "text": self._text}[form]()
 
@@ -63,13 +63,11 @@ class Table:
             )
             return "  ".join(cells).rstrip()
 
-        blocks = groupby(self.lines, key=lambda line: ", ".join(line[: self.above]))
-        return "\n".join(
-            "\n".join(
-                [*([title] if self.above else []), *map(aligned, (self.headings, *block)), ""]
-            )
-            for title, block in blocks
-        )
+        blocks = []
+        for title, block in groupby(self.lines, key=lambda line: ", ".join(line[: self.above])):
+            lines = [aligned(line) for line in (self.headings, *block)]
+            blocks.append("\n".join([title, *lines, ""] if self.above else [*lines, ""]))
+        return "\n".join(blocks)
 
 
 def pivot(
