@@ -1,8 +1,8 @@
-"""Squared MMDs that `matching.py` times: ours and what one would use instead.
+"""Squared MMDs that `matching.py` times: this library's and the alternatives.
 
 Every contender is a function of (mean, variance, y, x) in float32 that returns the V-statistic of
-Gaussian predictions, in closed form, with gradients by mean and variance; x is None for marginal
-matching.
+Gaussian predictions in closed form, differentiable in mean and variance. For marginal matching x is
+None.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ FEATURES = 256
 
 
 def contender(name: str, bandwidths: Sequence[float]) -> Objective:
-    """Build one by name; raises ImportError where what it needs is not installed."""
+    """Build a contender by name; raises ImportError if a package that it needs is missing."""
     if name in ("pairwise", "linear", "fused", "features"):
         return ours("linear" if name == "features" else name, bandwidths)
-    if name == "exact":  # whatever does not approximate, on numbers in float64
+    if name == "exact":  # the exact method, in float64
         return in_float64(ours("auto", bandwidths))
     build = {
         "plain torch": plain,
@@ -86,7 +86,7 @@ def plain(bandwidths: Sequence[float]) -> Objective:
 
 
 def three_lines(bandwidths: Sequence[float], nodes: int = 20) -> Objective:
-    """Marginal matching in linear time as one would write it down, with a fixed rule."""
+    """Marginal matching in linear time, written naively with a fixed quadrature rule."""
     at, weights = np.polynomial.hermite.hermgauss(nodes)
     roots = np.sqrt(2.0 / np.asarray(bandwidths))
     w = torch.tensor(np.outer(roots, at).ravel(), dtype=torch.float32)
@@ -108,7 +108,7 @@ def compiled(bandwidths: Sequence[float]) -> Objective:
 
 
 def keops(bandwidths: Sequence[float]) -> Objective:
-    """All pairs without a matrix, by KeOps."""
+    """All pairs with KeOps, which stores no matrix."""
     import pykeops
     from pykeops.torch import LazyTensor
 

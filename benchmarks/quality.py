@@ -1,19 +1,20 @@
-"""Is `MMDRegressor` what it is meant to be? The bars of quality on the paper's nine data sets.
+"""Does `MMDRegressor` meet the requirements on its quality on the paper's nine data sets?
 
-    python benchmarks/quality.py                                   # prints what is known
-    python benchmarks/quality.py run --device cuda --minutes 9     # bars 1 to 4, and goes on later
+    python benchmarks/quality.py                                   # print what is stored
+    python benchmarks/quality.py run --device cuda --minutes 9     # requirements 1 to 4, resumable
     python benchmarks/quality.py run --protocol honest             # the series in order of time
-    python benchmarks/quality.py small                             # bar 6: 200 and 50 rows
+    python benchmarks/quality.py small                             # requirement 6: 200 and 50 rows
     python benchmarks/quality.py ablation                          # each part of "best" on and off
-    python benchmarks/quality.py cost --device cpu                 # bar 5: seconds, fit by fit
+    python benchmarks/quality.py cost --device cpu                 # requirement 5: seconds
     python benchmarks/quality.py show --docs docs/quality.md --readme README.md     # the pages
-    python benchmarks/quality.py show --take runs more.parquet     # adds other results
+    python benchmarks/quality.py show --take runs more.parquet     # add other results
 
 Trials 0 to 9 are reported (0 to 19 of small data, 0 to 2 of the ablation). Settings are chosen
-with --first-trial 100. Results are in the store --store, a file a trial, and at the end packed in
---archive, which is small and kept with the sources; what it holds is not computed again.
+with --first-trial 100. Results are written to the folder --store, one file per trial, and packed
+at the end into --archive, which is kept with the sources; what it contains is not computed again.
 On a GPU all trials of a method on a data set train as one batch. Methods whose packages are not
-installed are left out and named.
+installed are left out and named. Results name the commit of the code; where the sources have no
+git history, set CALIBRANT_COMMIT.
 """
 
 from __future__ import annotations
@@ -26,10 +27,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from calibrant.experiments import (
+from quality_pages import (
     ABLATION,
-    METHODS,
+    REPORTED,
     STAGE_1,
+    STUDY_METHODS,
+    quality_page,
+    quality_summary,
+    requirements,
+)
+
+from calibrant.experiments import (
+    METHODS,
     TASKS,
     Outcome,
     PaperExperiment,
@@ -43,7 +52,6 @@ from calibrant.experiments import (
     read_results,
     run_cells,
 )
-from calibrant.experiments.quality import REPORTED, bars, quality_page, quality_summary
 
 HERE = Path(__file__).parent
 PACKS = find_spec("pyarrow") is not None
@@ -52,12 +60,12 @@ SERIES = [name for name, task in TASKS.items() if task.series]
 
 
 class Study(NamedTuple):
-    """What a command runs if no option says otherwise."""
+    """What a command runs by default."""
 
     protocols: tuple[str, ...]
     methods: list[str]
     trials: int
-    datasets: dict[str, list[str]] = {}  # noqa: RUF012, by protocol, all where it has none
+    datasets: dict[str, list[str]] = {}  # noqa: RUF012, by protocol; all if not named
 
 
 STUDIES = {
@@ -74,25 +82,27 @@ STUDIES = {
 
 
 def run(options: argparse.Namespace, store: Store) -> None:
-    """Run what is missing, and say what came of it."""
+    """Run the trials that are missing, and report their outcomes."""
     study = STUDIES[options.command]
     keys = options.methods or study.methods
-    if left_out := [key for key in keys if key not in installed(keys)]:
+    available = installed(keys, STUDY_METHODS)
+    if left_out := [key for key in keys if key not in available]:
         say(f"left out, not installed: {', '.join(left_out)}")
     cells = [
         cell
         for protocol in options.protocol or study.protocols
         for cell in plan(
             options.only or study.datasets.get(protocol, list(TASKS)),
-            installed(keys),
+            available,
             options.trials or study.trials,
             protocol,
             first_trial=options.first_trial,
+            known=STUDY_METHODS,
         )
     ]
-    experiment = PaperExperiment(options.data)
+    experiment = PaperExperiment(options.data, STUDY_METHODS)
     todo = missing(cells, store, experiment)
-    say(f"{len(cells) - len(todo)} of {len(cells)} trials are there, {len(todo)} to run")
+    say(f"{len(cells) - len(todo)} of {len(cells)} trials are stored, {len(todo)} to run")
     timing = options.command == "cost"
     start = time.perf_counter()
     outcomes = run_cells(
@@ -100,9 +110,9 @@ def run(options: argparse.Namespace, store: Store) -> None:
         store,
         experiment,
         device=options.device,
-        engine="here" if timing and options.device != "cpu" else "processes",
+        engine="serial" if timing and options.device != "cpu" else "processes",
         workers=options.workers,
-        together=1 if timing else options.together,  # a fit is timed by itself
+        together=1 if timing else options.together,  # time each fit by itself
         minutes=options.minutes,
         on_outcome=tell,
     )
@@ -118,12 +128,12 @@ def say(text: str) -> None:
 
 
 def records_of(path: Path) -> list[dict[str, Any]]:
-    """Results of a store or a packed file, none where there is neither."""
+    """Results of a store or a packed file; none if it does not exist."""
     return read_results(path) if path.exists() else []
 
 
 def of_name(name: str) -> Path:
-    """Where packed results are kept."""
+    """Path of packed results."""
     return HERE / "results" / f"{name}.parquet"
 
 
@@ -142,15 +152,17 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--workers", type=int)
     parser.add_argument("--together", type=int, help="trials in a batch; on a GPU all")
-    parser.add_argument("--minutes", type=float, help="start nothing after that")
-    parser.add_argument("--store", type=Path, help="folder of the results, a file a trial")
-    parser.add_argument("--archive", type=Path, help="one file of all results, .parquet")
+    parser.add_argument(
+        "--minutes", type=float, help="stop after this many minutes; rerun to resume"
+    )
+    parser.add_argument("--store", type=Path, help="folder of the results, one file per trial")
+    parser.add_argument("--archive", type=Path, help="one .parquet file of all results")
     parser.add_argument("--take", type=Path, nargs="+", default=[], help="add these results")
     parser.add_argument("--docs", type=Path, help="write the page to this file")
-    parser.add_argument("--readme", type=Path, help="put the summary between its marks")
+    parser.add_argument("--readme", type=Path, help="update the summary between its marks")
     options = parser.parse_args()
     if options.command == "cost" and options.device not in DEVICES:
-        parser.error(f"cost needs --device {' or '.join(DEVICES)}: that is what it measures.")
+        parser.error(f"cost needs --device {' or '.join(DEVICES)}.")
     name = f"cost-{options.device}" if options.command == "cost" else "quality"
     options.archive = options.archive or of_name(name)
     options.store = options.store or HERE / "cache" / name
@@ -165,7 +177,7 @@ def main() -> None:
     try:
         if options.command != "show":
             run(options, store)
-    finally:  # also what an interrupted run has
+    finally:  # keep the results of an interrupted run, too
         records = records_of(options.store)
         if records and PACKS:
             pack(records, options.archive)
@@ -177,13 +189,13 @@ def main() -> None:
         records = records_of(of_name("quality")) if PACKS else []
     first = options.first_trial
     trials = REPORTED if first < len(REPORTED) else range(first, first + len(REPORTED))
-    for bar in bars(records, timed, trials):
-        print(bar("text"))
+    for requirement in requirements(records, timed, trials):
+        print(requirement.render("text"))
     if options.docs:
         options.docs.write_text(quality_page(records, timed), encoding="utf-8")
     if options.readme:
         text = options.readme.read_text(encoding="utf-8")
-        text = between_marks(text, quality_summary(records), "quality")
+        text = between_marks(text, quality_summary(records, timed), "quality")
         options.readme.write_text(text, encoding="utf-8")
 
 

@@ -4,8 +4,8 @@
     python benchmarks/settings.py --protocol small-200 --try cross_fit=0 --methods quantile
     python benchmarks/settings.py --device cuda --workers 14 --trials 12 --try head=gaussian
 
-Every --try is one row, with those parameters besides the defaults. Trials count from 100 on: the
-reported ones, 0 to 19, are never looked at. Differences of CRPS are paired by trial, with their
+Every --try is one row, with those parameters in place of the defaults. Trials are numbered from 100
+on; the reported ones, 0 to 19, are not used. Differences of CRPS are paired by trial, with their
 standard error; ECPE is in noise floors. On a GPU the trials of a row train as one batch.
 """
 
@@ -22,10 +22,11 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
+from quality_pages import STUDY_METHODS
 
 from calibrant.engines import run_in_processes
 from calibrant.experiments import TASKS, make_split
-from calibrant.experiments.methods import build, method_of
+from calibrant.experiments.methods import build
 from calibrant.experiments.trial import fit_and_predict
 
 FIRST_TRIAL = 100
@@ -33,7 +34,7 @@ LARGE = ("metro_traffic", "protein")
 
 
 class Job(NamedTuple):
-    """One row of a table, or some trials of it."""
+    """Trials of one row of a table."""
 
     dataset: str
     row: str
@@ -43,7 +44,7 @@ class Job(NamedTuple):
 
 
 class Score(NamedTuple):
-    """What a trial came to."""
+    """Scores of a trial."""
 
     crps: float
     ecpe: float  # in floors
@@ -57,11 +58,11 @@ def run(job: Job, protocol: Any, data: str, device: str) -> list[Score]:
     from calibrant import evaluate
 
     if device == "cpu":
-        torch.set_num_threads(1)  # the cores are other workers'
-    task, method = TASKS[job.dataset], method_of(job.method)
+        torch.set_num_threads(1)  # other workers use the other cores
+    task, method = TASKS[job.dataset], STUDY_METHODS[job.method]
     splits = [make_split(task, protocol, trial, data) for trial in job.trials]
     models = [
-        build(job.method, protocol, series=task.series).set_params(
+        build(method, protocol, series=task.series).set_params(
             random_state=trial, device=device, **job.settings
         )
         for trial in job.trials
@@ -74,7 +75,7 @@ def run(job: Job, protocol: Any, data: str, device: str) -> list[Score]:
 
 
 def jobs_of(options: argparse.Namespace) -> list[Job]:
-    """Those that take longest first."""
+    """Jobs to run, the longest first."""
     rows: list[tuple[str, str, dict[str, Any]]] = [("default", "mmd", {})]
     rows += [(" ".join(each), "mmd", dict(map(parameter, each))) for each in options.settings]
     rows += [(key, key, {}) for key in options.methods]
@@ -87,14 +88,14 @@ def jobs_of(options: argparse.Namespace) -> list[Job]:
 
 
 def parts_of(method: str, options: argparse.Namespace) -> list[range]:
-    """Trials of a job: all on a GPU, if they can train as one batch, else one by one."""
+    """Trials per job: all on a GPU if they can train as one batch, otherwise one."""
     trials = range(FIRST_TRIAL, FIRST_TRIAL + options.trials)
-    together = len(trials) if options.device == "cuda" and method_of(method).batched else 1
+    together = len(trials) if options.device == "cuda" and STUDY_METHODS[method].batched else 1
     return [trials[i : i + together] for i in range(0, len(trials), together)]
 
 
 def parameter(text: str) -> tuple[str, Any]:
-    """Name and value of ``name=value``, numbers and truth values as such."""
+    """Name and value of ``name=value``; numbers and booleans are parsed."""
     name, _, value = text.partition("=")
     try:
         return name, ast.literal_eval(value)
@@ -103,7 +104,7 @@ def parameter(text: str) -> tuple[str, Any]:
 
 
 def show(found: dict[tuple[str, str], dict[int, Score]]) -> None:
-    """A table a data set."""
+    """Print one table per data set."""
     for dataset in dict.fromkeys(name for name, _ in found):
         rows = {row: trials for (name, row), trials in found.items() if name == dataset}
         width = max(len(row) for row in rows)
@@ -111,9 +112,11 @@ def show(found: dict[tuple[str, str], dict[int, Score]]) -> None:
         for row, trials in rows.items():
             crps, ecpe, seconds = np.mean(list(trials.values()), axis=0)
             shares = [100 * (own.crps / rows["default"][t].crps - 1) for t, own in trials.items()]
-            error = np.std(shares, ddof=1) / len(shares) ** 0.5 if len(shares) > 1 else np.nan
+            error = ""  # one trial says nothing about noise
+            if len(shares) > 1:
+                error = f" ± {np.std(shares, ddof=1) / len(shares) ** 0.5:4.2f}"
             print(
-                f"{row:{width}} {crps:10.4g}  {np.mean(shares):+6.2f} ± {error:4.2f}"
+                f"{row:{width}} {crps:10.4g}  {np.mean(shares):+6.2f}{error:7}"
                 f"  {ecpe:12.2f}  {seconds:7.1f}"
             )
 
@@ -129,7 +132,7 @@ def main() -> None:
     parser.add_argument(
         "--try", nargs="+", action="append", default=[], dest="settings", metavar="NAME=VALUE"
     )
-    parser.add_argument("--methods", default=[], help="other methods, as they are", **names)
+    parser.add_argument("--methods", default=[], help="other methods, with their defaults", **names)
     parser.add_argument("--protocol", default="shuffled")
     parser.add_argument("--trials", type=int, default=4)
     parser.add_argument("--device", default="cpu")
@@ -144,7 +147,7 @@ def main() -> None:
     finished = run_in_processes(fit, jobs, workers=options.workers)
     for count, (job, scores) in enumerate(finished, start=1):
         if scores is None:
-            raise SystemExit(f"The process of {job} died twice, mostly for lack of memory.")
+            raise SystemExit(f"The process of {job} died twice, probably out of memory.")
         found[job.dataset, job.row].update(zip(job.trials, scores, strict=True))
         print(f"\r{count}/{len(jobs)}", end="", file=sys.stderr, flush=True)
     print(f"\npython {' '.join(sys.argv)}")

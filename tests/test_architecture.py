@@ -35,8 +35,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "forecasting": ("estimators",),
     "models": ("forecasting",),
     "engines": ("estimators",),
-    "adapters": ("estimators",),
-    "experiments": ("models", "engines", "adapters", "plots", "report", "datasets"),
+    "experiments": ("models", "engines", "plots", "report", "datasets"),
     "cli": ("experiments",),
 }
 # `model.report(...)` is a convenience that looks upwards; it must stay inside its function.

@@ -1,19 +1,19 @@
-"""The pages of results are what the committed results say, and nobody edited them."""
+"""The pages of results are those that the committed results give."""
 
 from __future__ import annotations
 
 import pytest
+from benchmarks.quality_pages import quality_page, quality_summary
 from tests.documents import ROOT
 
 from calibrant.experiments import between_marks, read_results, report_figures, reproduction, summary
-from calibrant.experiments.quality import quality_page, quality_summary
 
 RESULTS = ROOT / "benchmarks" / "results"
 STORE = "benchmarks/results/paper.parquet"
-AGAIN = f"""Write it again: calibrant bench report {STORE} --out docs/reproduction.md \\
+AGAIN = f"""Regenerate it: calibrant bench report {STORE} --out docs/reproduction.md \\
     --images docs/images --readme README.md"""
 QUALITY_AGAIN = (
-    "Write it again: python benchmarks/quality.py show --docs docs/quality.md --readme README.md"
+    "Regenerate it: python benchmarks/quality.py show --docs docs/quality.md --readme README.md"
 )
 
 
@@ -48,4 +48,6 @@ def test_the_page_of_quality_is_what_its_results_say() -> None:
     records = read_results(RESULTS / "quality.parquet")
     timed = {device: read_results(RESULTS / f"cost-{device}.parquet") for device in ("cpu", "cuda")}
     assert page == quality_page(records, timed), QUALITY_AGAIN
-    assert readme == between_marks(readme, quality_summary(records), "quality"), QUALITY_AGAIN
+    assert readme == between_marks(readme, quality_summary(records, timed), "quality"), (
+        QUALITY_AGAIN
+    )

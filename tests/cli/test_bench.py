@@ -26,6 +26,7 @@ def fill(folder: Path, method: str, values: list[float]) -> None:
     for trial, value in enumerate(values):
         scores = {"ecpe": value, "mcpe": 2 * value, "rmse": 0.7}
         record = {"scores": scores, "floor": {"ecpe": 0.0102, "mcpe": 0.0259}}
+        record["rows"] = {"train": 80, "test": 20}
         Store(folder).write(Cell("published", "wine", method, trial), record)
 
 
@@ -104,7 +105,7 @@ def half_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("half_fails")
 def test_paper_for_machines_and_in_silence(run, tmp_path: Path) -> None:
     out = tmp_path / "results"
-    options = [*QUICK, "--methods", "hnn,ell", "--engine", "here", "--out", out]
+    options = [*QUICK, "--methods", "hnn,ell", "--engine", "serial", "--out", out]
     done = run(*options, "--json")
     assert done.exit_code == 2
     found = json.loads(done.stdout)
@@ -165,7 +166,7 @@ def test_results_travel_in_one_file(run, results: Path, tmp_path: Path) -> None:
 @needs_data
 def test_a_run_in_pieces_says_what_it_spent_and_what_is_left(run, tmp_path: Path) -> None:
     out = tmp_path / "results"
-    options = [*QUICK, "--methods", "hnn,ell", "--engine", "here", "--data", DATA, "--out", out]
+    options = [*QUICK, "--methods", "hnn,ell", "--engine", "serial", "--data", DATA, "--out", out]
     done = run(*options, "--minutes", "0")
     assert done.exit_code == 0, done.stderr
     assert "2 cells were not started: the same command goes on with them." in done.stderr
@@ -181,7 +182,7 @@ def test_a_run_in_pieces_says_what_it_spent_and_what_is_left(run, tmp_path: Path
 @needs_data
 def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
     out = tmp_path / "results"
-    done = run(*QUICK, "--methods", "hnn", "--engine", "here", "--data", DATA, "--out", out)
+    done = run(*QUICK, "--methods", "hnn", "--engine", "serial", "--data", DATA, "--out", out)
     assert done.exit_code == 0, done.stderr
     assert run("bench", "figures", out, "--out", tmp_path / "figures").exit_code == 0
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
@@ -222,7 +223,7 @@ def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
             "no method 'hnn'. It has: dgp, deep-ens",
         ),
         (["paper", "--preset", "slow"], "--preset must be full or quick"),
-        (["paper", "--engine", "dask"], "engine must be one of here, processes, ray"),
+        (["paper", "--engine", "dask"], "engine must be one of serial, processes, ray"),
         (["show", ".", "--table", "9"], "has no results yet"),
         (["figures", ".", "--format", "gif"], "--format must be one of png, svg, pdf"),
         (["report", "nowhere"], "There is no folder nowhere of results"),

@@ -24,7 +24,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def options(data: Path, tmp_path: Path) -> list[object]:
     return [
         *("compare", data / "table.csv", "--target", "price", "--methods", "hnn,mmd"),
-        *("--folds", 2, "--out", tmp_path / "out", "--device", "cpu", "--engine", "here"),
+        *("--folds", 2, "--out", tmp_path / "out", "--device", "cpu", "--engine", "serial"),
     ]
 
 
@@ -63,7 +63,7 @@ def test_groups_stay_together(run, options: list[object]) -> None:
         (["--target", "colour"], "must hold numbers, but row 1 has"),
         (["--methods", "hnn,x"], "Unknown method 'x'"),
         (["--groups", "sold", "--folds", 3], "folds must be from 2 to the 2 groups; got 3"),
-        (["--engine", "dask"], "engine must be one of here, processes, ray; got 'dask'"),
+        (["--engine", "dask"], "engine must be one of serial, processes, ray; got 'dask'"),
         (["--figure", "a.txt"], "--figure must end in .png, .svg or .pdf"),
         (["--json", "--markdown"], "Choose one of --json and --markdown"),
     ],
@@ -78,7 +78,7 @@ def test_bad_arguments(run, options: list[object], changes: list[object], messag
     ("y", "message"),
     [
         (np.ones(40), "The target is 1 in every row: there is nothing to predict"),
-        (np.arange(40) % 2, "only the values 0 and 1: that is a classification"),
+        (np.arange(40) % 2, "only the values 0 and 1: that is classification"),
         (np.arange(12), "at least 20 rows with a target, got 12"),
     ],
 )

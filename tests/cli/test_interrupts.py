@@ -116,7 +116,7 @@ def test_while_the_options_are_read(run, monkeypatch) -> None:
 
 
 COMPARE = ["--target", "price", "--methods", "hnn,ell", "--folds", 2]
-HERE = ["--engine", "here", "--device", "cpu", "--quiet", "--out"]
+HERE = ["--engine", "serial", "--device", "cpu", "--quiet", "--out"]
 PAPER = ["--preset", "quick", "--only", "wine", "--methods", "hnn,ell"]
 
 

@@ -1,4 +1,4 @@
-"""Work for engines, at the top level of a module: it travels to other processes."""
+"""Functions for the engines to run, at the top level of a module so that they can be pickled."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pathlib import Path
 
 
 def square(folder: str, item: int) -> int:
-    """Note the call and square the item; of 2 the first call, of 3 every call is killed."""
+    """Record the call and square the item; the first call of 2 and every call of 3 are killed."""
     calls = Path(folder)
     before = len(list(calls.glob(f"{item}-*")))
     (calls / f"{item}-{uuid.uuid4()}").touch()
     if item == 3 or (item == 2 and not before):
-        time.sleep(0.2)  # others are at work by now
+        time.sleep(0.2)  # the other items have started by now
         os.kill(os.getpid(), signal.SIGKILL)
     return item**2
 
 
-def wait_for_ever(folder: str) -> None:
+def wait_forever(folder: str) -> None:
     made = Path(folder) / "made"
     made.write_text(str(os.getpid()))
-    made.rename(made.with_name("worker"))  # whole when it is there
+    made.rename(made.with_name("worker"))  # complete as soon as it exists
     time.sleep(600)
 
 
@@ -35,4 +35,4 @@ def calls(folder: Path, item: int) -> int:
 if __name__ == "__main__":
     from calibrant.engines import run_in_processes
 
-    list(run_in_processes(wait_for_ever, sys.argv[1:], workers=1))
+    list(run_in_processes(wait_forever, sys.argv[1:], workers=1))

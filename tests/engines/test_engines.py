@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 from tests.engines import jobs
 
-from calibrant.engines import run_here, run_in_processes, run_on_ray
+from calibrant.engines import run_in_processes, run_on_ray, run_serial
 from calibrant.errors import MissingDependencyError
 
 ROOT = Path(__file__).resolve().parents[2]
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="ray is not installed: extra ray"
 )
-kills = pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+kills = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 ENGINES = [
     pytest.param(run_in_processes, id="processes"),
     pytest.param(run_on_ray, id="ray", marks=[needs_ray, pytest.mark.slow]),
@@ -30,8 +30,8 @@ ENGINES = [
 Engine = Callable[..., Iterator[tuple[int, Any]]]
 
 
-def test_here() -> None:
-    assert list(run_here(abs, [3, -4])) == [(3, 3), (-4, 4)]
+def test_serial() -> None:
+    assert list(run_serial(abs, [3, -4])) == [(3, 3), (-4, 4)]
 
 
 @kills
@@ -91,6 +91,6 @@ def test_ray_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> No
         list(run_on_ray(abs, [1]))
 
 
-@pytest.mark.parametrize("name", ["here", "processes", "ray"])
+@pytest.mark.parametrize("name", ["serial", "processes", "ray"])
 def test_examples(name: str) -> None:
     assert doctest.testmod(importlib.import_module(f"calibrant.engines.{name}")).failed == 0

@@ -22,12 +22,15 @@ def record(method: str, trial: int, scores: Scores, *, dataset: str = "wine") ->
         "cell": {"protocol": "published", "dataset": dataset, "method": method, "trial": trial},
         "scores": scores,
         "floor": {"ecpe": 0.0102, "mcpe": 0.0259},
+        "rows": {"train": 80, "test": 20},
     }
 
 
 def records(method: str, **values: list[float]) -> list[dict[str, object]]:
     trials = range(len(next(iter(values.values()))))
-    return [record(method, t, {name: values[name][t] for name in values}) for t in trials]
+    return [
+        record(method, t, {k: v[t] for k, v in values.items() if v[t] is not None}) for t in trials
+    ]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +83,7 @@ def test_rse_follows_another_formula_than_the_published_values() -> None:
 def test_missing_scores_are_left_out() -> None:
     nothing = records("mmd", rmse=[None, 1.0]) + records("hnn", rmse=[1.0, None])
     assert check_claims(nothing) == []
-    assert compare_with_published([record("hnn", 0, {"rmse": None})], ["rmse", "ecpe"]) == []
+    assert compare_with_published([record("hnn", 0, {})], ["rmse", "ecpe"]) == []
 
 
 def test_tables_keep_digits_and_cut_nothing() -> None:

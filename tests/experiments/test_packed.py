@@ -14,7 +14,7 @@ CELL = Cell("honest", "wine", "hnn", 0)
 
 def stored(folder: Path, cell: Cell = CELL, finished: str = "2026-01-01", **more: Any) -> Store:
     record = {
-        "scores": {"ecpe": 0.02, "nll": None},
+        "scores": {"ecpe": 0.02},
         "settings": {"lr": 1e-4, "hidden": [256, 256], "beta": 0.123456789},
         "covered": [0.1, 0.9],
         "finished": finished,

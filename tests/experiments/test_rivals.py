@@ -1,4 +1,4 @@
-"""The adapters say what the packages say."""
+"""The distributions are those that the packages predict."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import pytest
 
 from calibrant.distributions import Empirical, Normal
 from calibrant.estimators import Windows
-from calibrant.experiments import METHODS
-from calibrant.experiments.methods import build, lacking
+from calibrant.experiments.methods import METHODS, build, missing_packages
 from calibrant.metrics import evaluate
 
 RIVALS = [key for key in METHODS if METHODS[key].role == "rival"]
@@ -17,9 +16,9 @@ Y = X[:, 0] + np.exp(0.5 * X[:, 1]) * np.random.default_rng(1).normal(size=600)
 
 
 def fitted(key: str):
-    if absent := lacking(key):
+    if absent := missing_packages(METHODS[key]):
         pytest.skip(f"not installed: {', '.join(absent)}")
-    model = build(key, "honest", series=False).set_params(random_state=0)
+    model = build(METHODS[key], "honest", series=False).set_params(random_state=0)
     if key in ("ngboost", "catboost"):
         model.set_params(n_estimators=50)
     return model.fit(X[:400], Y[:400])
@@ -69,9 +68,9 @@ def test_better_than_ignoring_the_inputs(key: str) -> None:
 
 
 def test_windows_are_flattened() -> None:
-    if absent := lacking("quantile-forest"):
+    if absent := missing_packages(METHODS["quantile-forest"]):
         pytest.skip(f"not installed: {', '.join(absent)}")
     windows = Windows(X, np.arange(4, 600), 5)
-    model = build("quantile-forest", "honest", series=True, quick=True)
+    model = build(METHODS["quantile-forest"], "honest", series=True, quick=True)
     assert len(model.fit(windows, Y[4:]).predict_dist(windows[:7])) == 7
     assert model.model_.n_features_in_ == 10

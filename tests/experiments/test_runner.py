@@ -1,210 +1,24 @@
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from calibrant.errors import ParameterError
 from calibrant.experiments import (
-    ABLATION,
-    DEPTH_STUDY,
     METHODS,
-    TASKS,
     Cell,
     PaperExperiment,
     Store,
-    installed,
     missing,
     plan,
     run_cells,
     runner,
 )
-from calibrant.experiments.methods import build, lacking, settings_of
 
 PAPER = PaperExperiment()
-NETWORKS = [key for key in METHODS if METHODS[key].role != "rival"]
-
-
-def test_plan() -> None:
-    cells = plan(TASKS, METHODS, 5, "published")
-    assert len(cells) == len(set(cells)) == 9 * len(METHODS) * 5
-    assert cells[0] == Cell("published", "power_plant", "mcd", 0)
-    assert plan(["wine"], ["hnn"], 1, "honest", quick=True)[0].protocol == "honest-quick"
-    later = plan(["wine"], ["hnn"], 2, "shuffled", first_trial=100)
-    assert [cell.trial for cell in later] == [100, 101]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((["wines"], ["hnn"], 1, "honest"), "Unknown task 'wines'"),
-        ((["wine"], ["nhn"], 1, "honest"), "Unknown method 'nhn'. The known ones are: mcd, hnn"),
-        ((["wine"], ["hnn"], 0, "honest"), "trials must be at least 1"),
-        ((["wine"], ["hnn"], 1, "fair"), "protocol must be one of published, shuffled, small"),
-    ],
-)
-def test_bad_plans(arguments: tuple[object, ...], message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
-        plan(*arguments)
-
-
-@pytest.mark.parametrize("key", NETWORKS)
-def test_settings_of_the_paper(key: str) -> None:
-    table = build(key, "published", series=False)
-    series = build(key, "published", series=True)
-    assert table.network == "mlp"
-    assert series.network == ("mlp" if key == "dgp" else "lstm")
-    if METHODS[key].published or key == "mmd-as-published":
-        assert (table.lr, table.weight_decay, table.scaling) == (1e-4, 1e-3, "minmax")
-    assert build(key, "honest", series=False, quick=True).epochs == 2
-
-
-def test_library_defaults_are_the_honest_settings() -> None:
-    from calibrant import HeteroscedasticRegressor, MMDRegressor
-
-    for protocol in ("published", "honest"):
-        assert settings_of(build("mmd", protocol, series=False)) == settings_of(MMDRegressor())
-    honest = settings_of(build("hnn", "honest", series=False))
-    assert honest == settings_of(HeteroscedasticRegressor())
-
-
-def test_settings_are_those_that_none_stands_for() -> None:
-    default, best = (settings_of(build(k, "honest", series=False)) for k in ("mmd", "mmd-best"))
-    assert (default["members"], default["cross_fit"]) == (1, 0)
-    fast = settings_of(build("mmd-fast", "honest", series=False))
-    assert fast["matching_epochs"] < default["matching_epochs"]
-    assert (best["members"], best["cross_fit"], best["quality"]) == (2, 4, "best")
-    series = settings_of(build("mmd", "honest", series=True))
-    assert (default["dropout"], series["dropout"]) == (0.0, 0.1)
-
-
-def test_stage_1_is_the_method_without_its_second_stage() -> None:
-    for key in ("mmd-fast", "mmd", "mmd-best"):
-        both = settings_of(build(key, "shuffled", series=True))
-        first = settings_of(build(f"{key}-stage1", "shuffled", series=True))
-        changed = {name for name in both if both[name] != first[name]}
-        assert changed <= {"epochs", "matching_epochs", "matching_lr"}
-        assert first["matching_lr"] < 1e-20
-
-
-def test_stage_1_leaves_the_weights_where_the_likelihood_left_them() -> None:
-    x = np.random.default_rng(0).normal(size=(60, 2))
-    quick = {"epochs": 3, "random_state": 0, "device": "cpu"}
-    first = build("mmd-fast-stage1", "shuffled", series=False)
-    first.set_params(**quick, recalibrate=False)
-    alone = build("hnn", "shuffled", series=False).set_params(**quick)
-    both, one = (model.fit(x, x[:, 0]).predict_dist(x) for model in (first, alone))
-    np.testing.assert_array_equal(both.mean, one.mean)
-    np.testing.assert_array_equal(both.stddev, one.stddev)
-
-
-def test_an_ablation_changes_what_it_says() -> None:
-    best = settings_of(build("mmd-best", "shuffled", series=False))
-    changed = {
-        key: {name for name in best if best[name] != settings[name]}
-        for key in ABLATION
-        for settings in [settings_of(build(key, "shuffled", series=False))]
-    }
-    assert changed == {
-        "mmd-best": set(),
-        "best-gaussian-head": {"head"},
-        "best-no-periodic": {"periodic"},
-        "best-periodic": {"periodic"},
-        "best-no-kernel-score": {"epochs", "matching_epochs", "matching_lr"},
-        "best-matching": {"match"},
-        "best-no-averaging": {"average"},
-        "best-no-decay": {"decay"},
-        "best-one-member": {"members"},
-        "best-hold-out": {"members", "cross_fit"},
-        "best-no-neighbours": {"neighbours"},
-        "best-no-atoms": {"atoms"},
-        "best-one-map": {"recalibrate"},
-        "best-no-map": {"recalibrate"},
-    }
-
-
-def test_depth_study() -> None:
-    assert len(DEPTH_STUDY) == 20
-    assert len(build("mmd-depth4", "honest", series=False).hidden) == 4
-    assert build("dgp-depth3", "published", series=False).hidden_layers == 3
-    assert build("dgp-depth3", "honest", series=False, quick=True).hidden_layers == 3
-    assert PAPER.settings(Cell("published", "wine", "ell-depth1", 0))["hidden"] == [256]
-
-
-@pytest.mark.usefixtures("stand_ins")
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(("protocol", "dataset"), [("honest", "wine"), ("published", "pm25")])
-def test_every_method_runs(protocol: str, dataset: str, method: str, tmp_path: Path) -> None:
-    if absent := lacking(method):
-        pytest.skip(f"not installed: {', '.join(absent)}")
-    cell = Cell(f"{protocol}-quick", dataset, method, 0)
-    (record,) = PAPER.run([cell], "cpu")
-    Store(tmp_path).write(cell, record)  # plain JSON values
-    assert record["rows"]["train"] + record["rows"]["test"] == (200 if dataset == "wine" else 195)
-    assert record["settings"] == PAPER.settings(cell)
-    assert record["scores"]["ecpe"] == pytest.approx(
-        np.abs(np.array(record["covered"]) - np.arange(1, 100) / 100).mean(), abs=1e-5
-    )
-    assert record["floor"]["ecpe"] == pytest.approx(
-        0.316 / math.sqrt(record["rows"]["test"]), rel=0.05
-    )
-    assert record["limit"]["ecpe"] > record["floor"]["ecpe"]
-    for found in record["deciles"].values():  # ten bins of a tenth of the rows
-        assert record["floor"]["ecpe"] < found["floor"] < 4 * record["floor"]["ecpe"]
-        assert found["ecpe"] > 0
-    drawn = record["intervals"]
-    assert drawn["position"] == sorted(drawn["position"])
-    assert {len(values) for values in drawn.values()} == {min(150, record["rows"]["test"])}
-    assert all(low <= high for low, high in zip(drawn["lower"], drawn["upper"], strict=True))
-    if dataset == "pm25":  # the target of the stand-in is its position; a window ends before it
-        assert drawn["y"] == [position + 1 for position in drawn["position"]]
-    assert record["seconds"]["fit"] > 0
-    assert record["versions"]["torch"]
-    assert record["machine"]["device"] == "cpu"
-
-
-@pytest.mark.usefixtures("stand_ins")
-@pytest.mark.parametrize("method", ["hnn", "lightgbm-crepes"])
-def test_same_seed_same_scores(method: str) -> None:
-    if absent := lacking(method):
-        pytest.skip(f"not installed: {', '.join(absent)}")
-    cell = Cell("honest-quick", "wine", method, 1)
-    one, two = (PAPER.run([cell], "cpu")[0] for _ in range(2))
-    assert one["scores"] == two["scores"]
-    (other,) = PAPER.run([Cell("honest-quick", "wine", method, 2)], "cpu")
-    assert one["scores"] != other["scores"]
-
-
-TOGETHER = [key for key in NETWORKS if METHODS[key].batched]
-
-
-@pytest.mark.usefixtures("stand_ins")
-@pytest.mark.parametrize("method", TOGETHER)
-@pytest.mark.parametrize(("protocol", "dataset"), [("published", "wine"), ("honest", "pm25")])
-def test_trials_run_together_as_they_run_alone(protocol: str, dataset: str, method: str) -> None:
-    """Same splits, same seeds: where training draws nothing, so are the scores."""
-    cells = [Cell(f"{protocol}-quick", dataset, method, trial) for trial in range(2)]
-    both = PAPER.run(cells, "cpu")
-    for cell, record in zip(cells, both, strict=True):
-        (alone,) = PAPER.run([cell], "cpu")
-        assert (alone["together"], record["together"]) == (1, 2)
-        for same in ("settings", "seed", "rows", "limit"):
-            assert record[same] == alone[same]
-        if record["settings"]["dropout"] == 0.0 and method != "mmd-as-published":  # which samples
-            assert record["scores"] == pytest.approx(alone["scores"], rel=1e-3, abs=1e-3)
-        assert bool(record["intervals"]) == (cell.trial == 0)
-    assert both[0]["seconds"]["fit"] == both[1]["seconds"]["fit"]
-    assert both[0]["scores"] != both[1]["scores"]
-
-
-def test_what_is_batched() -> None:
-    assert set(METHODS) - set(TOGETHER) == {"dgp"} | {
-        key for key in METHODS if METHODS[key].role == "rival"
-    }
 
 
 class Spy:
@@ -216,6 +30,9 @@ class Spy:
     def settings(self, cell: Cell) -> dict[str, object]:
         return {}
 
+    def batched(self, cell: Cell) -> bool:
+        return METHODS[cell.method].batched
+
     def run(self, cells: Sequence[Cell], device: str) -> list[dict[str, object]]:
         self.asked.append(tuple(f"{cell.method}/{cell.trial}" for cell in cells))
         return [{"settings": {}, "seconds": {"fit": 1.5}} for _ in cells]
@@ -223,7 +40,7 @@ class Spy:
 
 def spied(tmp_path: Path, methods: list[str], **options: object) -> list[tuple[str, ...]]:
     spy, cells = Spy(), plan(["wine"], methods, 3, "honest")
-    run_cells(cells, Store(tmp_path), spy, engine="here", **options)
+    run_cells(cells, Store(tmp_path), spy, engine="serial", **options)
     return spy.asked
 
 
@@ -264,8 +81,8 @@ def test_nothing_is_started_after_its_time(tmp_path: Path, monkeypatch: pytest.M
     assert len(Store(tmp_path).cells()) == 6
 
 
-def run_here(cells: list[Cell], folder: Path) -> list[tuple[str, str]]:
-    outcomes = run_cells(cells, Store(folder), PAPER, device="cpu", engine="here")
+def run_serially(cells: list[Cell], folder: Path) -> list[tuple[str, str]]:
+    outcomes = run_cells(cells, Store(folder), PAPER, device="cpu", engine="serial")
     return [(outcome.status, outcome.message) for outcome in outcomes]
 
 
@@ -273,12 +90,12 @@ def run_here(cells: list[Cell], folder: Path) -> list[tuple[str, str]]:
 def test_cells_are_claimed_written_and_not_repeated(tmp_path: Path) -> None:
     store, cell = Store(tmp_path), Cell("honest-quick", "wine", "hnn", 0)
     with store.claim(cell):
-        assert run_here([cell], tmp_path) == [("busy", "")]
+        assert run_serially([cell], tmp_path) == [("busy", "")]
     assert missing([cell], store, PAPER) == [cell]
-    assert run_here([cell], tmp_path) == [("done", "")]
+    assert run_serially([cell], tmp_path) == [("done", "")]
     assert missing([cell], store, PAPER) == []
     written = store.path(cell).stat().st_mtime_ns
-    assert run_here([cell], tmp_path) == [("done", "")]
+    assert run_serially([cell], tmp_path) == [("done", "")]
     assert store.path(cell).stat().st_mtime_ns == written
     with store.claim(cell) as mine:  # nothing stays claimed
         assert mine
@@ -287,7 +104,7 @@ def test_cells_are_claimed_written_and_not_repeated(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("stand_ins")
 def test_other_settings_are_run_again(tmp_path: Path) -> None:
     store, cell = Store(tmp_path), Cell("honest-quick", "wine", "hnn", 0)
-    run_here([cell], tmp_path)
+    run_serially([cell], tmp_path)
     record = store.read(cell)
     record["settings"]["lr"] = 1.0
     store.write(cell, {key: record[key] for key in record if key not in ("cell",)})
@@ -302,7 +119,7 @@ def test_a_failure_is_told_and_stored_nowhere(
 
     monkeypatch.setattr(PaperExperiment, "run", fail)
     cells = [Cell("honest", "wine", "hnn", 0), Cell("honest", "wine", "mmd", 0)]
-    assert run_here(cells, tmp_path) == [("failed", "ZeroDivisionError: no")] * 2
+    assert run_serially(cells, tmp_path) == [("failed", "ZeroDivisionError: no")] * 2
     assert Store(tmp_path).cells() == []
 
 
@@ -320,7 +137,7 @@ def test_a_cell_whose_process_dies_twice_is_told(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"engine": "dask"}, "engine must be one of here, processes, ray; got 'dask'"),
+        ({"engine": "dask"}, "engine must be one of serial, processes, ray; got 'dask'"),
         ({"address": "auto"}, "address names a Ray cluster, but the engine is 'processes'"),
     ],
 )
@@ -329,18 +146,11 @@ def test_bad_engines(tmp_path: Path, options: dict[str, str], message: str) -> N
         run_cells([], Store(tmp_path), PAPER, **options)
 
 
-def test_methods_without_their_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calibrant.experiments.methods.find_spec", lambda name: None)
-    assert "hnn" in installed(METHODS)
-    assert not {"dgp", "ngboost", "lightgbm-crepes"} & set(installed(METHODS))
-    assert lacking("quantile-forest") == ["quantile-forest"]
-
-
 def test_workers_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner.os, "sched_getaffinity", lambda _: range(16), raising=False)
     monkeypatch.setattr(runner, "_free_bytes", lambda: 4.6e9)
-    assert runner.fitting_workers("cpu") == 3
+    assert runner.default_workers("cpu") == 3
     monkeypatch.setattr(runner, "_free_bytes", lambda: 1e8)
-    assert runner.fitting_workers("cpu") == 1
+    assert runner.default_workers("cpu") == 1
     monkeypatch.setattr(runner, "_free_bytes", lambda: 1e12)
-    assert runner.fitting_workers("cpu") == 16
+    assert runner.default_workers("cpu") == 16

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from calibrant.errors import DataError, MissingFileError, ParameterError
-from calibrant.experiments.flat import export
+from calibrant.experiments.packed import export
 from calibrant.experiments.store import Cell, Store
 
 CELL = Cell("honest", "wine", "hnn", 0)
@@ -62,7 +62,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["..", "a/b", "", ".hidden", "a\\b"])
 def test_names_stay_in_the_folder(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ParameterError, match="plain names"):
+    with pytest.raises(ParameterError, match="must not be empty, start with a dot"):
         Store(tmp_path).write(Cell("honest", name, "hnn", 0), RECORD)
     assert not list(tmp_path.iterdir())
 

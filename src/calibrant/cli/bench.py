@@ -66,7 +66,7 @@ def paper(
         typer.Option(help="Processes.", min=1, metavar="N", show_default="as many as fit"),
     ] = None,
     engine: Annotated[
-        str, typer.Option(help="processes, ray, or here: one cell after another.", metavar="NAME")
+        str, typer.Option(help="processes, ray, or serial: one cell after another.", metavar="NAME")
     ] = "processes",
     address: Annotated[
         str | None,

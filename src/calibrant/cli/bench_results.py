@@ -15,7 +15,7 @@ from calibrant.cli._tables import staged
 from calibrant.errors import MissingFileError, ParameterError
 
 if TYPE_CHECKING:
-    from calibrant.experiments._layout import Form
+    from calibrant.experiments.layout import Form
     from calibrant.experiments.store import Record
 
 Results = Annotated[
@@ -55,7 +55,7 @@ def show(
     if as_json and table is not None:
         raise ParameterError("--table is a layout for readers: leave --json or --table out.")
     from calibrant.experiments import METRICS, compare_with_published
-    from calibrant.experiments.flat import export as write_flat
+    from calibrant.experiments import export as write_flat
 
     chosen = names(metrics) or list(METRICS)
     if unknown := set(chosen) - set(METRICS):

@@ -51,7 +51,7 @@ def compare(
         str, typer.Option(help="auto, cpu, cuda, cuda:1 ...", metavar="NAME")
     ] = "auto",
     engine: Annotated[
-        str, typer.Option(help="processes, ray, or here: one after another.", metavar="NAME")
+        str, typer.Option(help="processes, ray, or serial: one after another.", metavar="NAME")
     ] = "processes",
     workers: Annotated[
         int | None,

@@ -18,9 +18,6 @@ _UNLOCKS = {
     "gp": "DeepGPRegressor, deep Gaussian processes",
     "ray": "bench and compare on a Ray cluster (--engine ray)",
     "rivals": "NGBoost, CatBoost, LightGBM with crepes and quantile-forest in bench and compare",
-    "sktime": "reserved for the interfaces of skpro and sktime; nothing uses it yet",
-    "onnx": "reserved for the export to ONNX; nothing uses it yet",
-    "tune": "reserved for tuning with Optuna; nothing uses it yet",
     "docs": "building the documentation (make docs)",
     "test": "running the tests (make test)",
 }

@@ -1,4 +1,4 @@
-"""Items side by side in processes of this machine."""
+"""Items side by side in worker processes of this machine."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ def run_in_processes(
     Parameters
     ----------
     function : callable
-        Of one item, at the top level of a module: it travels to another process.
+        Takes one item. It is pickled, so it must be defined at the top level of a module.
     items : iterable
     workers : int
     attempts : int
-        How often an item is tried whose process dies.
+        How often to try an item whose process dies.
 
     Yields
     ------
     item, result : pair
-        The result is None if all attempts ended with a dead process.
+        The result is None if the process died in every attempt.
     """
-    coming, again = iter(items), deque[tuple[Item, int]]()
+    pending, retries = iter(items), deque[tuple[Item, int]]()
     running: dict[Future[Result], tuple[ProcessPoolExecutor, Item, int]] = {}
-    # Pools of one: when a process dies, its pool is broken and the others go on.
+    # One pool per worker: a process that dies breaks its pool, and the other pools continue.
     pools = [_pool() for _ in range(workers)]
     idle = list(pools)
     try:
         while True:
-            while idle and (ready := _next(coming, again)) is not None:
+            while idle and (ready := _next(pending, retries)) is not None:
                 pool = idle.pop()
                 running[pool.submit(function, ready[0])] = (pool, *ready)
             if not running:
@@ -55,13 +55,13 @@ def run_in_processes(
                 try:
                     result = future.result()
                 except BrokenProcessPool:
-                    # Mostly for lack of memory: go on with one worker less while there is another.
+                    # Usually out of memory: continue with one worker less, but at least one.
                     pools.remove(pool)
                     if not pools:
                         pools.append(_pool())
                         idle.append(pools[0])
                     if attempt < attempts:
-                        again.append((item, attempt + 1))
+                        retries.append((item, attempt + 1))
                     else:
                         yield item, None
                 else:
@@ -72,23 +72,23 @@ def run_in_processes(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _next(coming: Iterator[Item], again: deque[tuple[Item, int]]) -> tuple[Item, int] | None:
-    """An item with the number of its attempt; those that failed once come last."""
-    for item in coming:
+def _next(pending: Iterator[Item], retries: deque[tuple[Item, int]]) -> tuple[Item, int] | None:
+    """Next item and the number of its attempt; retries come last."""
+    for item in pending:
         return item, 1
-    return again.popleft() if again else None
+    return retries.popleft() if retries else None
 
 
 def _pool() -> ProcessPoolExecutor:
     # CUDA and threads do not survive a fork.
     spawn = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin)
+    return ProcessPoolExecutor(1, mp_context=spawn, initializer=_start_worker)
 
 
-def _begin() -> None:
-    """Work on one core, for others work beside, and end with the parent.
+def _start_worker() -> None:
+    """Limit the worker to one core and stop it when its parent dies.
 
-    A worker whose parent was killed would wait for work for ever.
+    A worker whose parent was killed would otherwise wait for work forever.
     """
     os.environ["OMP_NUM_THREADS"] = "1"
     parent = multiprocessing.parent_process()

@@ -1,4 +1,4 @@
-"""Items side by side on a Ray cluster, or on a Ray of this machine."""
+"""Items side by side on a Ray cluster, or on a local Ray instance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from calibrant.errors import CalibrantError, MissingDependencyError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-_TASKS_A_GPU = 4  # small networks leave most of it idle
+_TASKS_PER_GPU = 4  # small networks leave most of a GPU idle
 
 
 def run_on_ray(
@@ -22,29 +22,29 @@ def run_on_ray(
     use_gpu: bool = True,
     attempts: int = 2,
 ) -> Iterator[tuple[Item, Result | None]]:
-    """Call the function with each item in Ray tasks of one core, or a quarter of a GPU.
+    """Call the function with each item, in Ray tasks of one core or a quarter of a GPU.
 
-    Needs the extra ``ray`` here, and this package in the same version on every node.
+    Needs the extra ``ray``, and the same version of this package on every node.
 
     Parameters
     ----------
     function : callable
-        Of one item.
+        Takes one item.
     items : iterable
     address : str, optional
-        Of a running cluster, such as "auto" or "ray://host:10001"; without it a Ray is started
-        on this machine, and stopped at the end.
+        Address of a running cluster, such as "auto" or "ray://host:10001". Without it, a local
+        Ray instance is started, and stopped at the end.
     workers : int, optional
-        Most tasks at once; as many as the cluster has room for if not given.
+        Maximum number of tasks at once; by default as many as the cluster has room for.
     use_gpu : bool
-        Ask for GPUs where the cluster has some.
+        Request GPUs if the cluster has any.
     attempts : int
-        How often an item is tried whose worker dies.
+        How often to try an item whose worker dies.
 
     Yields
     ------
     item, result : pair
-        The result is None if all attempts ended with a dead worker.
+        The result is None if the worker died in every attempt.
     """
     ray = _ray()
     started = not ray.is_initialized()
@@ -65,28 +65,29 @@ def _run(
     use_gpu: bool,
     attempts: int,
 ) -> Iterator[tuple[Item, Result | None]]:
-    room = ray.cluster_resources()
-    gpus = room.get("GPU", 0.0) if use_gpu else 0.0
-    fitting = int(min(room.get("CPU", 1.0), _TASKS_A_GPU * gpus or room.get("CPU", 1.0)))
-    # Ray itself tries a task again whose worker died. What the function carries along, a table
-    # perhaps, goes to each node once.
+    resources = ray.cluster_resources()
+    cpus = resources.get("CPU", 1.0)
+    gpus = resources.get("GPU", 0.0) if use_gpu else 0.0
+    capacity = int(min(cpus, _TASKS_PER_GPU * gpus or cpus))
+    # Ray itself retries a task whose worker died. Data bound to the function, such as a table,
+    # is sent to each node once.
     shared = ray.put(function)
     task = ray.remote(
-        num_cpus=1, num_gpus=1 / _TASKS_A_GPU if gpus else 0, max_retries=attempts - 1
+        num_cpus=1, num_gpus=1 / _TASKS_PER_GPU if gpus else 0, max_retries=attempts - 1
     )(_call)
-    coming, running = iter(items), dict[Any, Item]()
+    pending, running = iter(items), dict[Any, Item]()
     while True:
-        while len(running) < max(1, workers or fitting):
-            item = next(coming, None)
+        while len(running) < max(1, workers or capacity):
+            item = next(pending, None)
             if item is None:
                 break
             running[task.remote(shared, item)] = item
         if not running:
             return
-        (ended,), _ = ray.wait(list(running), num_returns=1)
-        item = running.pop(ended)
+        (finished,), _ = ray.wait(list(running), num_returns=1)
+        item = running.pop(finished)
         try:
-            result = ray.get(ended)
+            result = ray.get(finished)
         except (
             ray.exceptions.WorkerCrashedError,
             ray.exceptions.OutOfMemoryError,
@@ -113,8 +114,8 @@ def _ray() -> Any:
 def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     local = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
     if address is None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage statistics are sent
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise CalibrantError(f"Can't reach a Ray cluster at {address!r}: {error}") from error
+        raise CalibrantError(f"Cannot connect to a Ray cluster at {address!r}: {error}") from error

@@ -1,21 +1,21 @@
-"""The tables of the paper as data: what was published, what to run, what came out."""
+"""The experiments of the paper: published figures, what to run, and comparison of the results."""
 
 from calibrant.experiments.claims import CLAIMS, Claim, Finding, check_claims
 from calibrant.experiments.comparison import METRICS, Comparison, compare_with_published
 from calibrant.experiments.cross_validation import compare
 from calibrant.experiments.figures import figures
-from calibrant.experiments.flat import export, flat_table
+from calibrant.experiments.layout import Form
 from calibrant.experiments.leaderboard import Leaderboard
-from calibrant.experiments.methods import (
-    ABLATION,
-    DEPTH_STUDY,
-    METHODS,
-    STAGE_1,
-    Method,
-    in_depth,
-    installed,
+from calibrant.experiments.methods import DEPTH_STUDY, METHODS, Method, in_depth, installed
+from calibrant.experiments.packed import (
+    add_to_store,
+    export,
+    flat_table,
+    joined,
+    pack,
+    read_results,
+    unpack,
 )
-from calibrant.experiments.packed import add_to_store, joined, pack, read_results, unpack
 from calibrant.experiments.paper import PaperExperiment, plan
 from calibrant.experiments.paper_tables import PAPER_TABLES, paper_table
 from calibrant.experiments.published import PublishedCell, published, published_cells
@@ -34,20 +34,19 @@ from calibrant.experiments.tables import (
 from calibrant.experiments.tasks import TASKS, Split, Task, make_split
 
 __all__ = [
-    "ABLATION",
     "CLAIMS",
     "DEPTH_STUDY",
     "ENGINES",
     "METHODS",
     "METRICS",
     "PAPER_TABLES",
-    "STAGE_1",
     "TASKS",
     "Cell",
     "Claim",
     "Comparison",
     "Experiment",
     "Finding",
+    "Form",
     "Leaderboard",
     "Method",
     "Outcome",

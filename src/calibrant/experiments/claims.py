@@ -1,4 +1,4 @@
-"""What the paper claims, and where our runs agree."""
+"""The claims of the paper, and on which data sets they hold in our runs."""
 
 from __future__ import annotations
 
@@ -7,28 +7,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
-from calibrant.experiments.comparison import margin, standard_error
+from calibrant.experiments.estimates import Estimate, paired_difference, ratio_of_test_rows
 from calibrant.experiments.methods import METHODS
 from calibrant.experiments.store import Record
 from calibrant.experiments.tasks import TASKS
 
 Answer = Literal["holds", "tie", "fails"]
-_WORST: tuple[Answer, ...] = ("holds", "tie", "fails")
+_BEST_FIRST: tuple[Answer, ...] = ("holds", "tie", "fails")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence of the paper.
+    """One claim of the paper.
 
     Attributes
     ----------
     text : str
     metric : str
-        Lower is better in all of them.
+        Lower is better for all of them.
     on_par : bool
-        Being clearly worse than no baseline is enough.
+        Whether it is enough not to be clearly worse than any baseline.
     """
 
     text: str
@@ -45,7 +43,7 @@ CLAIMS = (
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim about one method on one data set.
+    """Whether a claim holds for one method on one data set.
 
     Attributes
     ----------
@@ -53,13 +51,13 @@ class Finding:
     protocol, dataset, method : str
     answer : {"holds", "tie", "fails"}
         "holds": clearly better than every baseline; "fails": clearly worse than one of them;
-        "tie": neither, by the 95% margin of the paired difference.
+        "tie": neither. Clear means beyond the 95% margin of `paired_difference`.
     rival : str
-        The baseline that decides: one that beats the method, else one that ties, else the best.
+        The deciding baseline: one that beats the method, else one that ties, else the best.
     difference, std_error : float
-        Of the method minus that baseline, paired by trial.
+        Method minus that baseline, paired by trial.
     baselines : int
-        How many it was compared with; the paper has seven.
+        Number of baselines compared with; the paper has seven.
     """
 
     claim: Claim
@@ -76,7 +74,7 @@ class Finding:
 def check_claims(records: Iterable[Record], claims: Sequence[Claim] = CLAIMS) -> list[Finding]:
     """Check every claim on every data set where the method and a baseline share two trials.
 
-    Rivals that the paper does not have are no part of its claims.
+    Only the paper's baselines count.
     """
     trials: dict[tuple[str, str], dict[str, dict[int, Record]]] = defaultdict(dict)
     for record in records:
@@ -105,33 +103,30 @@ def _check(
     methods: dict[str, dict[int, Record]],
 ) -> Finding | None:
     found = []
+    ratio = ratio_of_test_rows(list(methods[ours].values()))
     for rival in _with_role("baseline", methods):
-        # Same split, same trial: the difference is freer of noise than either figure.
-        gaps = _gaps(methods[ours], methods[rival], claim.metric)
-        error = standard_error(gaps)
-        if error is not None:
-            difference = float(gaps.mean())
-            answer = _answer(difference, margin((error, len(gaps) - 1)), claim)
-            found.append((_WORST.index(answer), difference, error, rival))
+        mine, theirs = (_values(methods[key], claim.metric) for key in (ours, rival))
+        gap = paired_difference(mine, theirs, ratio)
+        if gap is not None and gap.std_error is not None:
+            found.append((_BEST_FIRST.index(_answer(gap, claim)), gap.mean, gap.std_error, rival))
     if not found:
         return None
     worst, difference, error, rival = max(found)
     return Finding(
-        claim, protocol, dataset, ours, _WORST[worst], rival, difference, error, len(found)
+        claim, protocol, dataset, ours, _BEST_FIRST[worst], rival, difference, error, len(found)
     )
 
 
-def _gaps(
-    ours: dict[int, Record], theirs: dict[int, Record], metric: str
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    pairs = [
-        (ours[trial]["scores"].get(metric), theirs[trial]["scores"].get(metric))
-        for trial in sorted(ours.keys() & theirs.keys())
-    ]
-    return np.array([a - b for a, b in pairs if a is not None and b is not None])
+def _values(trials: dict[int, Record], metric: str) -> dict[int, float]:
+    return {
+        trial: record["scores"][metric]
+        for trial, record in trials.items()
+        if metric in record["scores"]
+    }
 
 
-def _answer(difference: float, clear: float, claim: Claim) -> Answer:
-    if difference > clear:
+def _answer(gap: Estimate, claim: Claim) -> Answer:
+    clear = gap.margin or 0.0
+    if gap.mean > clear:
         return "fails"
-    return "holds" if difference < -clear or claim.on_par else "tie"
+    return "holds" if gap.mean < -clear or claim.on_par else "tie"

@@ -1,4 +1,4 @@
-"""Compare all methods on one's own table."""
+"""Compare methods on a user's own table."""
 
 from __future__ import annotations
 
@@ -30,42 +30,36 @@ def compare(
     seed: int = 0,
     store: str | os.PathLike[str] | None = None,
     device: str = "auto",
-    engine: str = "here",
+    engine: str = "serial",
     workers: int | None = None,
     address: str | None = None,
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Leaderboard:
     """Cross-validate methods on the same folds and recommend one.
 
-    Every method has its defaults; categories are one-hot and gaps filled. Rows with equal inputs
-    are in the same fold. Not for a series: folds at random let a method see the future.
+    Every method runs with its defaults; text is one-hot encoded and gaps are filled. Rows with
+    equal inputs are in the same fold. Not for time series: random folds leak the future.
 
     Parameters
     ----------
     X : array or frame of shape (n, d)
     y : array of shape (n,)
     methods : sequence of str, optional
-        Keys of `METHODS`, those of rivals too; all of this library that can run here if not given.
-    folds : int
+        Keys of `METHODS`; by default all methods of this library whose packages are installed.
+    folds, seed : int
+        Number of folds; seed of the folds and of the training.
     groups : array of shape (n,), optional
         Rows with the same label stay in one fold.
     name : str
-        Of the table, in the store.
-    seed : int
-        Of the folds and of the training.
+        Name of the table in the store.
     store : path, optional
-        Folder of the results: what is there is not computed again. Forgotten if not given.
-    device : str
-    engine, workers, address
-        Where cells run; see `run_cells`. Processes need the guard ``if __name__ == "__main__"``
-        in a script.
-    on_outcome : callable
-        Is told of every method and fold that ends.
+        Folder of the results, from which an interrupted comparison resumes. Temporary if not given.
+    device, engine, workers, address, on_outcome
+        As in `run_cells`. In a script, processes need the guard ``if __name__ == "__main__"``.
 
     Returns
     -------
     Leaderboard
-        ``print`` shows it.
 
     Examples
     --------
@@ -76,18 +70,16 @@ def compare(
     """
     experiment = own_table(X, y, folds=folds, groups=groups, name=name, seed=seed)
     keys = chosen_methods(methods)
+    options: dict[str, Any] = {
+        "device": device,
+        "engine": engine,
+        "workers": workers,
+        "address": address,
+    }
     with nullcontext(store) if store is not None else tempfile.TemporaryDirectory() as folder:
         results = Store(folder)
-        outcomes = run_cells(
-            missing(experiment.cells(keys), results, experiment),
-            results,
-            experiment,
-            device=device,
-            engine=engine,
-            workers=workers,
-            address=address,
-            on_outcome=on_outcome,
-        )
+        todo = missing(experiment.cells(keys), results, experiment)
+        outcomes = run_cells(todo, results, experiment, on_outcome=on_outcome, **options)
         return _ranked(experiment, keys, results, outcomes)
 
 
@@ -95,7 +87,7 @@ def _ranked(
     experiment: OwnTable, keys: Sequence[str], store: Store, outcomes: Sequence[Outcome]
 ) -> Leaderboard:
     failed = {
-        outcome.cell.method: outcome.message or "in work in another run"
+        outcome.cell.method: outcome.message or "another process is running it"
         for outcome in outcomes
         if outcome.status != "done"
     }
@@ -104,8 +96,7 @@ def _ranked(
         if (record := store.read(cell)) is not None:
             records[cell.method].append(record)
     for key in list(records):
-        scores = [record["scores"][name] for record in records[key] for name in _NEEDED]
-        if None in scores:
+        if any(name not in record["scores"] for record in records[key] for name in _NEEDED):
             failed[key] = "its forecasts have no finite scores"
             del records[key]
     if not records:

@@ -1,4 +1,4 @@
-"""The figures of the paper from the store: reliability, intervals, depth."""
+"""Figures of the paper from stored results: reliability, intervals, depth."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ Group = dict[str, list[Record]]  # the trials of each method
 def figures(
     records: Iterable[Record], kinds: Collection[str] = KINDS
 ) -> Iterator[tuple[str, Figure]]:
-    """Draw everything that the results allow; each figure is closed when the next is asked for.
+    """Draw every figure that the results allow; each is closed when the next is requested.
 
     Parameters
     ----------
     records : iterable of dict
-        As a `Store` holds them.
+        Records of a `Store`.
     kinds : collection of {"reliability", "intervals", "depth"}
-        Which ones to draw.
+        Kinds of figures to draw.
 
     Yields
     ------
     name, figure : pair
-        For every protocol ``{protocol}-reliability`` with all methods on every data set,
+        Per protocol: ``{protocol}-reliability`` with all methods on every data set,
         ``{protocol}-{dataset}-intervals`` with the 95% intervals of every method in the first
         trial, and ``{protocol}-depth``.
     """
@@ -112,7 +112,7 @@ def _reliability(sets: dict[str, Group]) -> Figure:
         ax.set(xlabel="", ylabel="")
     for ax in axes.flat[len(sets) :]:
         ax.remove()
-    # One legend beside all: in every panel it would be as tall as the panel. ECPE has its tables.
+    # One legend for all panels: in a panel it would be as tall as the panel itself.
     figure.legend(handles.values(), handles, frameon=False, loc="outside right upper")
     figure.supxlabel("nominal coverage of the central interval", fontsize="medium")
     figure.supylabel("share of targets inside it", fontsize="medium")

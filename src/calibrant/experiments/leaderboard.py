@@ -1,4 +1,4 @@
-"""Methods ranked on a user's own table, and the one to take, with the reason."""
+"""Ranking of methods on a user's own table, and a recommendation with its reason."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.experiments._layout import Form, laid_out
-from calibrant.experiments.comparison import standard_error
+from calibrant.experiments.estimates import standard_error
+from calibrant.experiments.layout import Form, Table
 from calibrant.experiments.recommendation import RULE, Standing, recommend
 from calibrant.experiments.store import Record
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard:
-    """What `compare` found.
+    """Result of `compare`.
 
     Attributes
     ----------
     standings : tuple of Standing
         Best CRPS first.
     recommended : str
-        The method to take.
+        Key of the recommended method.
     reason : str
     rows, folds : int
     failed : dict
         Methods that could not be run, and why.
     runs : DataFrame
-        One row a method and fold.
+        One row per method and fold.
     """
 
     standings: tuple[Standing, ...]
@@ -60,7 +60,7 @@ class Leaderboard:
         }
 
     def table(self, form: Form = "text") -> str:
-        """A line per method, best CRPS first."""
+        """One line per method, best CRPS first."""
         headings = (
             *("method", "ECPE", "floor", "verdict", "EPIW", "CRPS", "± s.e.", "RMSE", "fit s"),
         )
@@ -73,7 +73,7 @@ class Leaderboard:
             ]
             for standing in self.standings
         ]
-        return laid_out(headings, lines, form, right=(1, 2, 4, 5, 6, 7, 8))
+        return Table(headings, lines, right=(1, 2, 4, 5, 6, 7, 8)).render(form)
 
     def to_markdown(self) -> str:
         """Table, recommendation and rule in Markdown."""
@@ -86,7 +86,7 @@ class Leaderboard:
         return f"{self.table()}\n{words}\n"
 
     def draw(self) -> Figure:
-        """CRPS, and calibration beside its floor, of every fold."""
+        """Draw CRPS, and ECPE with its noise floor, of every fold."""
         import matplotlib.pyplot as plt
 
         from calibrant.plots import leaderboard
@@ -100,7 +100,7 @@ class Leaderboard:
 
 
 def rank(records: Mapping[str, Sequence[Record]], failed: dict[str, str]) -> Leaderboard:
-    """Rank methods by the results of the same folds, in the same order."""
+    """Rank methods by their results on the same folds, given in the same order."""
     import pandas as pd
 
     standings = sorted((_standing(*item) for item in records.items()), key=lambda s: s.crps)
@@ -131,7 +131,7 @@ def _standing(method: str, trials: Sequence[Record]) -> Standing:
     from calibrant.metrics.calibration import pit_draws
     from calibrant.metrics.significance import pit_calibration_test
 
-    # All rows together: a fold of a small table is too short to judge calibration by.
+    # Over all rows: a single fold of a small table is too short to assess calibration.
     left, right = np.concatenate([np.asarray(record["pit"]) for record in trials], axis=1)
     test = pit_calibration_test(pit_draws(left, right), 0.95)
     rows = _rows(trials)

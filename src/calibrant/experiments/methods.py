@@ -1,8 +1,9 @@
-"""The methods of the paper by key: which estimator with which settings.
+"""The methods of the benchmark by key: which estimator, with which settings.
 
-Under the ``published`` protocol the baselines train as the paper says; under the others they train
-as this library would, which is kinder to them. `mmd` is the library's default in all, and
-`mmd-as-published` the paper's algorithm to the letter. A new row is one entry of `METHODS`.
+Under the ``published`` protocol the baselines train with the paper's settings; under the others
+with this library's defaults, which suit them better. `mmd` is the library's default under every
+protocol, and `mmd-as-published` is Algorithm 1 of the paper. A new method is one entry of
+`METHODS`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from calibrant.errors import ParameterError
 if TYPE_CHECKING:
     from calibrant.experiments.tasks import Protocol
 
-# Section 4 of the paper; where it is silent, what its authors ran.
+# Section 4 of the paper; where it gives no value, the value of its authors' code.
 _PAPER = {
     "scaling": "minmax",
     "lr": 1e-4,
@@ -27,7 +28,7 @@ _PAPER = {
     "patience": 50,
 }
 _PAPER_HNN = _PAPER | {"beta": 0.0, "dropout": 0.0}
-# A smoke test: every line of code runs, no figure means anything.
+# For smoke tests: every line of code runs, but the scores are meaningless.
 _QUICK: dict[str, Any] = {"epochs": 2, "patience": 2}
 
 
@@ -39,26 +40,26 @@ class Method:
     ----------
     title : str
     estimator : str
-        Class in `calibrant.estimators`, of a rival in `calibrant.experiments.rivals`.
+        Class in `calibrant.estimators`, or in `calibrant.experiments.rivals`.
     role : {"ours", "baseline", "library", "rival"}
-        What the paper proposes, what it compares with, what this library has besides, and what a
-        user may take instead.
+        The method of the paper, one of the paper's baselines, another method of this library, or
+        a package that a user could choose instead.
     published : mapping
-        Its settings under the published protocol, besides the library's defaults.
+        Settings under the published protocol that differ from the library's defaults.
     quick : mapping
-        Its settings in a quick run, besides fewer epochs.
+        Settings of a quick run, in addition to fewer epochs.
     always : mapping
-        Its settings under every protocol.
+        Settings under every protocol.
     constructor : str
-        Class method that makes it; empty for the class itself.
+        Class method that builds the estimator; empty for the class itself.
     reads_windows : bool
-        Series go through an LSTM; otherwise the steps of a window are one row of inputs.
+        Whether series go through an LSTM. If not, a window is flattened to one row of inputs.
     recalibrated : {"", "isotonic", "conformal", "crepes"}
-        What follows on a fifth of the training rows, held out for it.
+        Recalibration on a fifth of the training rows, held out for it.
     requires : tuple of str
-        Optional packages that it needs.
+        Optional packages that the method needs.
     batched : bool
-        Several trials can train as one batch, which is how they run on a GPU.
+        Whether several trials can train as one batch, as they do on a GPU.
     """
 
     title: str
@@ -132,7 +133,7 @@ METHODS = {
         always={"quality": "best"},
     ),
     "mmd-as-published": Method(
-        "MMD, Algorithm 1 to the letter",
+        "MMD, Algorithm 1 as printed",
         "MMDRegressor",
         "ours",
         quick={"matching_epochs": 1},
@@ -180,56 +181,11 @@ METHODS = {
 }
 
 
-# Stage 1 of each quality with all that surrounds it, the map too: in stage 2 no weight moves.
-_NO_STAGE_2 = {"matching_epochs": 1, "matching_lr": 1e-30}
-STAGE_1 = {
-    "mmd-fast-stage1": Method(
-        "stage 1 of mmd-fast", "MMDRegressor", "ours", always={"quality": "fast"} | _NO_STAGE_2
-    ),
-    # Ten epochs of likelihood are a start only; alone they get the budget of both stages.
-    "mmd-stage1": Method(
-        "the network of mmd, by likelihood",
-        "MMDRegressor",
-        "ours",
-        always={"epochs": 110} | _NO_STAGE_2,
-    ),
-    "mmd-best-stage1": Method(
-        "the networks of mmd-best, by likelihood",
-        "MMDRegressor",
-        "ours",
-        always={"quality": "best", "epochs": 410} | _NO_STAGE_2,
-    ),
-}
-
-
-def _best_but(title: str, **changes: Any) -> Method:
-    return Method(title, "MMDRegressor", "ours", always={"quality": "best"} | changes)
-
-
-# Each ingredient of "best" taken out, or put in where it has none of it; the rest as it is.
-ABLATION = {
-    "mmd-best": METHODS["mmd-best"],
-    "best-gaussian-head": _best_but("one Gaussian in place of the mixture", head="gaussian"),
-    "best-no-periodic": _best_but("no periodic embedding", periodic=0.0),
-    "best-periodic": _best_but("periodic embedding without a pilot", periodic=0.1),
-    "best-no-kernel-score": replace(STAGE_1["mmd-best-stage1"], title="likelihood alone"),
-    "best-matching": _best_but("matching given the input as well", match="joint"),
-    "best-no-averaging": _best_but("weights as they are, not averaged", average=0.0),
-    "best-no-decay": _best_but("a learning rate that stays", decay=0.0),
-    "best-one-member": _best_but("one network a fold", members=1),
-    "best-hold-out": _best_but("eight networks, the same fifth held out", members=8, cross_fit=0),
-    "best-no-neighbours": _best_but("no network that sees neighbours", neighbours=False),
-    "best-no-atoms": _best_but("no probabilities for repeated values", atoms=False),
-    "best-one-map": _best_but("one final map for all rows", recalibrate="common"),
-    "best-no-map": _best_but("no final map", recalibrate=False),
-}
-
-
 DEPTHS = (1, 2, 3, 4, 5)
 
 
 def _deeper(key: str, layers: int) -> Method:
-    """Give a method that many hidden layers: of 256 units, or of Gaussian processes."""
+    """Copy of a method with this many hidden layers, of 256 units or of Gaussian processes."""
     depth = {"hidden_layers": layers} if key == "dgp" else {"hidden": (256,) * layers}
     return replace(METHODS[key], title=f"{METHODS[key].title}, {layers} layers", always=depth)
 
@@ -241,8 +197,12 @@ DEPTH_STUDY = {
 }
 
 
+# Every method that `calibrant bench paper` runs.
+PAPER_METHODS: Mapping[str, Method] = METHODS | DEPTH_STUDY
+
+
 def in_depth(keys: Iterable[str]) -> list[str]:
-    """Rows of the depth study: all depths of a method, or one by its own key.
+    """Rows of the depth study: all depths of a method, or one depth by its own key.
 
     Examples
     --------
@@ -260,64 +220,62 @@ def in_depth(keys: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(rows))
 
 
-def method_of(key: str) -> Method:
-    """Look a method up, one of the studies too."""
-    known = METHODS | DEPTH_STUDY | STAGE_1 | ABLATION
-    if key not in known:
+def get_method(key: str, methods: Mapping[str, Method] = PAPER_METHODS) -> Method:
+    """Look up a method by its key."""
+    if key not in methods:
         raise ParameterError(f"Unknown method {key!r}. The known ones are: {', '.join(METHODS)}.")
-    return known[key]
+    return methods[key]
 
 
-def installed(keys: Iterable[str]) -> list[str]:
-    """Those whose packages are there.
+def installed(keys: Iterable[str], methods: Mapping[str, Method] = PAPER_METHODS) -> list[str]:
+    """Keys of the methods whose packages are installed.
 
     Examples
     --------
     >>> installed(["hnn", "mmd"])
     ['hnn', 'mmd']
     """
-    return [key for key in keys if not lacking(key)]
+    return [key for key in keys if not missing_packages(get_method(key, methods))]
 
 
-def lacking(key: str) -> list[str]:
+def missing_packages(method: Method) -> list[str]:
     """Packages that a method needs and that are not installed."""
-    return [name for name in method_of(key).requires if find_spec(name.replace("-", "_")) is None]
+    return [name for name in method.requires if find_spec(name.replace("-", "_")) is None]
 
 
-def build(key: str, protocol: Protocol, *, series: bool, quick: bool = False) -> Any:
-    """Make the estimator of a method, with its settings and no seed yet.
+def build(method: Method, protocol: Protocol, *, series: bool, quick: bool = False) -> Any:
+    """Construct the estimator of a method with its settings, still without a seed.
 
     Examples
     --------
-    >>> build("hnn", "published", series=False).lr
+    >>> build(METHODS["hnn"], "published", series=False).lr
     0.0001
     """
-    method = method_of(key)
-    settings = dict(method.published) if protocol == "published" else {}
     from calibrant import estimators
 
-    home: Any = estimators
-    if not hasattr(home, method.estimator):
-        from calibrant.experiments import rivals as home
+    settings = dict(method.published) if protocol == "published" else {}
+    module: Any = estimators
+    if not hasattr(module, method.estimator):
+        from calibrant.experiments import rivals as module
     else:
         if series and method.reads_windows:
             settings["network"] = "lstm"
         if quick:
             settings |= _QUICK
     settings |= dict(method.quick if quick else {}) | dict(method.always)
-    kind: Any = getattr(home, method.estimator)
-    make = getattr(kind, method.constructor) if method.constructor else kind
-    return make(**settings)
+    kind: Any = getattr(module, method.estimator)
+    construct = getattr(kind, method.constructor) if method.constructor else kind
+    return construct(**settings)
 
 
 def settings_of(estimator: Any) -> dict[str, Any]:
-    """Parameters of an estimator that decide its result, as JSON holds them."""
-    elsewhere = ("device", "random_state", "verbose")
+    """Parameters of an estimator that affect its result, as JSON values."""
+    ignored = ("device", "random_state", "verbose")
     settings = estimator.get_params(deep=False)
-    if hasattr(estimator, "_setting"):  # what None stands for may change with the library
+    if hasattr(estimator, "_setting"):  # the value that None stands for may change
         settings = {name: estimator._setting(name) for name in settings}
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in settings.items()
-        if name not in elsewhere
+        if name not in ignored
     }

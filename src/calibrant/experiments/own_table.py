@@ -1,4 +1,4 @@
-"""A user's own table as an experiment: every method on the same folds."""
+"""Cross-validation of several methods on a user's own table, as an experiment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.errors import DataError, DataWarning, MissingDependencyError, ParameterError
-from calibrant.experiments.methods import METHODS, build, installed, lacking, method_of, settings_of
+from calibrant.experiments.methods import (
+    METHODS,
+    build,
+    get_method,
+    installed,
+    missing_packages,
+    settings_of,
+)
 from calibrant.experiments.store import Cell, Record
 from calibrant.experiments.tasks import Split
 from calibrant.experiments.trial import fit_and_predict, scored
@@ -29,18 +36,18 @@ _FEW_VALUES = 10
 
 @dataclass(frozen=True, eq=False)
 class OwnTable:
-    """Cross-validation on one table; made by `own_table`.
+    """Cross-validation on one table; built by `own_table`.
 
     Attributes
     ----------
     name : str
-        Of the table, with a mark of its content: another content is another experiment.
+        Name of the table with a hash of its content: changed content is another experiment.
     X : DataFrame of n rows
     y : array of shape (n,)
     groups : array of shape (n,)
         Rows with the same label are in the same fold.
     folds : tuple of pairs of arrays
-        Positions to learn from and to predict.
+        Positions of training and test rows.
     seed : int
     """
 
@@ -52,7 +59,7 @@ class OwnTable:
     seed: int
 
     def cells(self, methods: Sequence[str]) -> list[Cell]:
-        """All methods of a fold beside each other."""
+        """One cell per fold and method, fold by fold."""
         label = f"compare-{len(self.folds)}"
         return [
             Cell(label, self.name, method, fold)
@@ -60,18 +67,22 @@ class OwnTable:
             for method in methods
         ]
 
+    def batched(self, cell: Cell) -> bool:
+        """Whether folds of this method can train as one batch."""
+        return get_method(cell.method).batched
+
     def settings(self, cell: Cell) -> dict[str, Any]:
-        """What decides the result of a cell besides the data."""
+        """Everything that determines the result of a cell, apart from the data."""
         return settings_of(_estimator(cell.method)) | {
             "seed": self.seed,
-            "recalibration": method_of(cell.method).recalibrated or None,
+            "recalibration": get_method(cell.method).recalibrated or None,
         }
 
     def run(self, cells: Sequence[Cell], device: str) -> list[Record]:
-        """Fit and score one method on some folds, several of them as one batch."""
+        """Fit and score one method on some folds, as one batch if there are several."""
         from calibrant.metrics.calibration import pit_bounds
 
-        method = method_of(cells[0].method)
+        method = get_method(cells[0].method)
         splits = [self._split(cell.trial) for cell in cells]
         estimators = [
             _estimator(cell.method).set_params(random_state=self.seed + cell.trial, device=device)
@@ -101,8 +112,8 @@ class OwnTable:
 
 
 def _estimator(key: str) -> Any:
-    estimator = build(key, "honest", series=False)
-    fills_gaps = "missing" not in estimator.get_params()  # rivals do it themselves
+    estimator = build(get_method(key), "honest", series=False)
+    fills_gaps = "missing" not in estimator.get_params()  # rivals always fill them
     return estimator if fills_gaps else estimator.set_params(missing="impute")
 
 
@@ -115,7 +126,7 @@ def own_table(
     name: str = "table",
     seed: int = 0,
 ) -> OwnTable:
-    """Check a table and deal its rows into folds.
+    """Check a table and assign its rows to folds.
 
     Parameters
     ----------
@@ -123,10 +134,10 @@ def own_table(
     y : array of shape (n,)
     folds : int
     groups : array of shape (n,), optional
-        Rows with the same label stay together; without it those with equal inputs do.
+        Rows with the same label stay together; by default those with equal inputs do.
     name : str
     seed : int
-        Of the folds and of the training.
+        Seed of the folds and of the training.
 
     Examples
     --------
@@ -146,26 +157,26 @@ def own_table(
     _check_target(target)
     labels = _equal_inputs(frame) if groups is None else np.asarray(groups)
     if labels.shape != target.shape:
-        raise DataError(f"groups must have one label a row, {target.shape}, got {labels.shape}.")
+        raise DataError(f"groups must have one label per row, {target.shape}, got {labels.shape}.")
     different = len(np.unique(labels))
     if not 2 <= folds <= different:
         what = "rows with different inputs" if groups is None else "groups"
         raise ParameterError(f"folds must be from 2 to the {different} {what}; got {folds}.")
     alone = different == len(target)
-    dealt = make_folds(folds, frame, target, None if alone else labels, random_state=seed)
-    plain = re.sub(r"[^\w-]+", "-", name).strip("-") or "table"
-    mark = _fingerprint(frame, target, labels)
-    return OwnTable(f"{plain}-{mark}", frame, target, labels, tuple(dealt), seed)
+    parts = make_folds(folds, frame, target, None if alone else labels, random_state=seed)
+    safe_name = re.sub(r"[^\w-]+", "-", name).strip("-") or "table"
+    digest = _fingerprint(frame, target, labels)
+    return OwnTable(f"{safe_name}-{digest}", frame, target, labels, tuple(parts), seed)
 
 
 def chosen_methods(keys: Sequence[str] | None) -> list[str]:
-    """The methods to compare: by default all of this library that can run here."""
+    """Methods to compare: by default all of this library whose packages are installed."""
     if keys is None:
-        # To the letter, Algorithm 1 is a finding about the paper, not something to recommend.
+        # Algorithm 1 as printed is a finding about the paper, not something to recommend.
         own = [key for key in METHODS if METHODS[key].role != "rival" and key != "mmd-as-published"]
         return installed(own)
     for key in keys:
-        if missing := lacking(key):
+        if missing := missing_packages(get_method(key)):
             raise MissingDependencyError(
                 f"{key} needs {' and '.join(missing)}: pip install {' '.join(missing)}."
             )
@@ -178,7 +189,7 @@ def _check_target(y: NDArray[np.float64]) -> None:
     if len(y) < LEAST_ROWS:
         raise DataError(
             f"A comparison needs at least {LEAST_ROWS} rows with a target, got {len(y)}: with "
-            "fewer, chance decides it."
+            "fewer, the result would be random."
         )
     different = len(np.unique(y))
     if different == 1:
@@ -186,20 +197,20 @@ def _check_target(y: NDArray[np.float64]) -> None:
     if different == 2:
         low, high = np.unique(y)
         raise DataError(
-            f"The target has only the values {low:g} and {high:g}: that is a classification. "
+            f"The target has only the values {low:g} and {high:g}: that is classification. "
             "This library predicts numbers; use a classifier."
         )
     if different <= _FEW_VALUES:
         warnings.warn(
             f"The target has only {different} different values. If they are classes, use a "
-            "classifier; if they are counts or grades, go on.",
+            "classifier; counts and grades are fine.",
             DataWarning,
             stacklevel=3,
         )
 
 
 def _equal_inputs(frame: pd.DataFrame) -> NDArray[Any]:
-    """A label a row, the same for rows with the same inputs: none is learned from and predicted."""
+    """One label per row, equal for equal inputs, so that no input is in two folds."""
     labels: NDArray[Any] = (
         frame.groupby(list(frame.columns), dropna=False, observed=True, sort=False)
         .ngroup()

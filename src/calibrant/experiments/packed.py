@@ -1,7 +1,7 @@
-"""Results as one small file: to commit, to send, to join those of several machines.
+"""Results as one file: to commit, to send, to merge those of several machines, to analyse.
 
-A Parquet table with a row a cell. The parts of its name are columns; every other part of the
-record is JSON text, which compresses well and comes back as it was.
+The file is a flat table with one row per cell: nested values are columns such as "scores.ecpe",
+lists and settings are JSON text. Written as Parquet it can be read back.
 """
 
 from __future__ import annotations
@@ -10,20 +10,22 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calibrant.errors import DataError, MissingFileError, ParameterError
-from calibrant.experiments.flat import whole
-from calibrant.experiments.store import FORMAT_VERSION, Cell, Record, Store
+from calibrant.experiments.store import FORMAT_VERSION, Cell, Record, Store, replacing
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SUFFIX = ".parquet"
-_NAME = ("protocol", "dataset", "method", "trial")
-_EXACT = ("settings",)  # compared with what would be run now
-_DIGITS = 6  # of measured values: more of them are noise, and most of the bytes
+_CELL = ("protocol", "dataset", "method", "trial")
+_SETTINGS = "settings"  # kept exactly, because `missing` compares them; differ between methods
+_DIGITS = 6  # of measured values: further digits are noise, but most of the bytes
 
 
 def pack(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
-    """Write records to one file, whole or not at all, measured values with six digits.
+    """Write records to one Parquet file, measured values with six digits.
 
     Examples
     --------
@@ -34,22 +36,40 @@ def pack(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
     >>> unpack(file)[0]["scores"]
     {'ecpe': 0.0123457}
     """
-    import pyarrow as pa
     from pyarrow import parquet
 
-    target = Path(path)
-    if target.suffix != SUFFIX:
-        raise ParameterError(f"{target} must end in {SUFFIX}: results are packed as Parquet.")
-    rows = [_row(record) for record in records]
-    columns = list(dict.fromkeys(name for row in rows for name in row))
+    if Path(path).suffix != SUFFIX:
+        raise ParameterError(f"{path} must end in {SUFFIX}: results are packed as Parquet.")
+    with replacing(Path(path)) as file:
+        parquet.write_table(flat_table(records), file, compression="zstd", compression_level=19)
+
+
+def export(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
+    """Write records to one file for other programs: CSV, or Parquet as `pack` does."""
+    from pyarrow import csv
+
+    suffix = Path(path).suffix
+    if suffix == SUFFIX:
+        pack(records, path)
+    elif suffix == ".csv":
+        with replacing(Path(path)) as file:
+            csv.write_csv(flat_table(records), file)
+    else:
+        raise ParameterError(f"{path} must end in .csv or {SUFFIX}: the suffix sets the format.")
+
+
+def flat_table(records: Iterable[Record]) -> pa.Table:
+    """All results as one table, one row per cell."""
+    import pyarrow as pa
+
+    rows = [_flatten(record) for record in records]
+    columns = dict.fromkeys(name for row in rows for name in row)
     table = pa.table({name: [row.get(name) for row in rows] for name in columns})
-    table = table.replace_schema_metadata({"calibrant_format": str(FORMAT_VERSION)})
-    with whole(target) as work:
-        parquet.write_table(table, work, compression="zstd", compression_level=19)
+    return table.replace_schema_metadata({"calibrant_format": str(FORMAT_VERSION)})
 
 
 def unpack(path: str | os.PathLike[str]) -> list[Record]:
-    """Read what `pack` wrote."""
+    """Read a file that `pack` wrote."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -58,7 +78,7 @@ def unpack(path: str | os.PathLike[str]) -> list[Record]:
     try:
         table = parquet.read_table(path)
         version = (table.schema.metadata or {}).get(b"calibrant_format", b"none").decode()
-        records = [_record(row) for row in table.to_pylist()]
+        records = [_nest(row) for row in table.to_pylist()]
     except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} has no packed results: {error!r}.") from error
     if version != str(FORMAT_VERSION):
@@ -69,12 +89,12 @@ def unpack(path: str | os.PathLike[str]) -> list[Record]:
 
 
 def read_results(path: str | os.PathLike[str]) -> list[Record]:
-    """Records of a store, or of a file that `pack` wrote, in the order of their names."""
+    """Records of a store, or of a file that `pack` wrote, ordered by cell."""
     return unpack(path) if Path(path).suffix == SUFFIX else Store(path).records()
 
 
 def joined(parts: Iterable[Iterable[Record]]) -> list[Record]:
-    """Join records of several runs; of two results of one cell the newer counts."""
+    """Merge the records of several runs, keeping the newest result of each cell."""
     newest: dict[Cell, Record] = {}
     for record in (record for part in parts for record in part):
         cell = Cell(**record["cell"])
@@ -85,7 +105,7 @@ def joined(parts: Iterable[Iterable[Record]]) -> list[Record]:
 
 
 def add_to_store(records: Iterable[Record], store: Store) -> int:
-    """Write records into a store, but none over a newer one; return how many were written."""
+    """Write records into a store, none over a newer one; return how many were written."""
     added = 0
     for record in records:
         cell = Cell(**record["cell"])
@@ -96,25 +116,46 @@ def add_to_store(records: Iterable[Record], store: Store) -> int:
     return added
 
 
-def _row(record: Record) -> dict[str, Any]:
-    parts = {name: record[name] for name in record if name not in ("cell", "format_version")}
-    return {name: record["cell"][name] for name in _NAME} | {
-        name: json.dumps(
-            value if name in _EXACT else _short(value), separators=(",", ":"), allow_nan=False
-        )
-        for name, value in sorted(parts.items())
-    }
+def _flatten(record: Record) -> dict[str, Any]:
+    row = {name: record["cell"][name] for name in _CELL}
+    for name, value in sorted(record.items()):
+        if name == _SETTINGS:
+            row[name] = _json(value)
+        elif name not in ("cell", "format_version"):
+            row |= _columns(name, value)
+    return row
 
 
-def _record(row: dict[str, Any]) -> Record:
-    cell = {name: row.pop(name) for name in _NAME}
-    parts = {name: json.loads(text) for name, text in row.items() if text is not None}
-    return {"format_version": FORMAT_VERSION, "cell": cell, **parts}
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.{_DIGITS}g}")
+def _columns(name: str, value: Any) -> dict[str, Any]:
     if isinstance(value, dict):
-        return {name: _short(part) for name, part in value.items()}
-    return [_short(part) for part in value] if isinstance(value, list) else value
+        parts = [_columns(f"{name}.{key}", part) for key, part in value.items()]
+        return {key: part for columns in parts for key, part in columns.items()}
+    if isinstance(value, list):
+        return {name: _json([_rounded(part) for part in value])}
+    return {name: _rounded(value)}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
+
+
+def _nest(row: dict[str, Any]) -> Record:
+    record: Record = {
+        "format_version": FORMAT_VERSION,
+        "cell": {name: row.pop(name) for name in _CELL},
+    }
+    for name, value in row.items():
+        if value is None:  # this record has no such value
+            continue
+        if name == _SETTINGS or (isinstance(value, str) and value.startswith("[")):
+            value = json.loads(value)
+        *path, last = name.split(".")
+        part = record
+        for key in path:
+            part = part.setdefault(key, {})
+        part[last] = value
+    return record

@@ -1,4 +1,4 @@
-"""The figures of the paper, as printed, under the names that this library uses.
+"""The figures of the paper as printed, with the names of this library.
 
 Source: Cui, Hu, Zhu (2020), Calibrated reliable regression using maximum mean discrepancy,
 Tables 1, 2, A2 and A3: 416 cells.
@@ -44,14 +44,14 @@ class PublishedCell:
     table : str
         "1", "2", "A2" or "A3".
     dataset, method : str
-        Names of ours; ``"mmd"`` is the method the paper proposes.
+        Names of this library; ``"mmd"`` is the method that the paper proposes.
     metric : str
         In lower case: ``"ecpe"``, ``"rmse"`` ...
     mean : float
     std_error : float or None
         None where the paper prints none.
     printed, printed_error : str
-        Both with the digits of the paper; the error is empty where there is none.
+        As printed; the error is empty where the paper prints none.
     """
 
     table: str
@@ -82,8 +82,8 @@ def published_cells() -> tuple[PublishedCell, ...]:
 def published(dataset: str, method: str, metric: str) -> PublishedCell | None:
     """Find the figure of a cell, or None if the paper has none.
 
-    Where two tables print different figures, the one of Table 1 or 2 is meant: it has a standard
-    error. Every variant of `mmd` stands beside what the paper says of its method.
+    Where two tables print different figures, this is the one of Table 1 or 2, which has a
+    standard error. Every variant of `mmd` is compared with the paper's figure for its method.
 
     Examples
     --------

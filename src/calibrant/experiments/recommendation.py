@@ -1,4 +1,4 @@
-"""Which method to take, by a rule that is said, and why."""
+"""Recommend a method by a stated rule, with the reason."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.experiments.comparison import standard_error
+from calibrant.experiments.estimates import standard_error
 
 RULE = (
     "The best CRPS among the methods whose calibration is not rejected (95% confidence, all "
@@ -18,22 +18,22 @@ RULE = (
 
 @dataclass(frozen=True)
 class Standing:
-    """One method on all folds.
+    """Result of one method over all folds.
 
     Attributes
     ----------
     method : str
     ecpe, floor : float
-        Calibration error of all out-of-fold rows together; what a perfect forecaster scores there.
+        Calibration error over all out-of-fold rows; expected value for a perfect forecaster.
     rejected : bool
-        Whether chance is ruled out as its reason.
+        Whether a test rejects that the forecasts are calibrated.
     epiw : float
         Sharpness: mean width of the central intervals.
     crps, crps_error : float
-        The latter is the standard error over folds.
+        Mean and its standard error over folds.
     rmse : float
     seconds : float
-        To fit one fold.
+        Seconds to fit one fold.
     """
 
     method: str
@@ -58,7 +58,7 @@ def recommend(
     standings : sequence of Standing
         Best CRPS first.
     folds : mapping from methods to arrays of shape (k,)
-        CRPS of every fold, for the paired standard error.
+        CRPS per fold, for the paired standard error.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def recommend(
         if gaps.mean() <= (standard_error(gaps) or 0.0):
             ties.append(standing)
     fastest = min(ties, key=lambda standing: standing.seconds)
-    # Clocks differ by less from one run to the next.
+    # Smaller differences are within the variation of timings between runs.
     chosen = fastest if 1.5 * fastest.seconds <= best.seconds else best
     return chosen.method, _reason(chosen, best, candidates, standings)
 

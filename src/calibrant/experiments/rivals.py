@@ -1,7 +1,8 @@
-"""What a user may take instead: tree packages with their own defaults, nothing tuned.
+"""Tree packages that a user could choose instead, with the packages' defaults, untuned.
 
-One small adapter brings them to the central object. All need the extra ``rivals``. A window of a
-series is one row of inputs; categories are one-hot and gaps filled, as the networks get them.
+A small adapter per package returns a predictive distribution. All need the extra ``rivals``. A
+window of a series is flattened to one row of inputs; text is one-hot encoded and gaps are filled,
+as for the networks.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from calibrant.estimators._table import TableEncoder, as_frame
 from calibrant.experiments.trial import calibration_rows
 
 Array = NDArray[np.float64]
-# The middles of a hundred equal shares: as equal masses they are a distribution with its ties.
-_SHARES = (np.arange(100) + 0.5) / 100
+# Midpoints of a hundred equal probabilities. As equal masses, quantiles at these levels keep ties.
+_ALPHAS = (np.arange(100) + 0.5) / 100
 
 
 class Rival(BaseEstimator):
-    """A model on a matrix that ends in a distribution.
+    """A regressor on a numeric matrix that predicts a distribution.
 
     Parameters
     ----------
     n_estimators : int
-        Trees.
+        Number of trees.
     device : str
         Ignored: all run on one core of the CPU.
     random_state : int, optional
@@ -43,14 +44,14 @@ class Rival(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Array, *, cv: Any = None, groups: Any = None) -> Self:
-        """Fit to X of shape (n, d), or windows; `cv` and `groups` say what is held out together."""
+        """Fit to X of shape (n, d), or windows; `cv` and `groups` say which rows to hold out."""
         if not isinstance(X, Windows):
             self.encoder_ = TableEncoder(impute=True).fit(as_frame(X))
         self._fit(self._matrix(X), np.asarray(y, dtype=np.float64), {"cv": cv, "groups": groups})
         return self
 
     def predict_dist(self, X: Any) -> Distribution:
-        """Forecast of every row of X."""
+        """Predictive distribution of every row of X."""
         return self._predict(self._matrix(X))
 
     def _matrix(self, X: Any) -> Array:
@@ -111,7 +112,7 @@ class CatBoostNormal(Rival):
 class ConformalLightGBM(Rival):
     """LightGBM with the conformal predictive system of crepes, normalised by 25 neighbours.
 
-    A fifth of the training rows calibrates.
+    A fifth of the training rows is held out for calibration.
     """
 
     def _fit(self, x: Array, y: Array, hold_out: dict[str, Any]) -> None:
@@ -133,8 +134,8 @@ class ConformalLightGBM(Rival):
             y[held_out] - self.model_.predict(x[held_out]),
             sigmas=self.difficulty_.apply(x[held_out]),
         )
-        # The system gives each row these normalised errors, times its difficulty.
-        self.errors_: Array = np.quantile(system.alphas, _SHARES)
+        # The system predicts these normalised errors, multiplied by the difficulty of the row.
+        self.errors_: Array = np.quantile(system.alphas, _ALPHAS)
 
     def _predict(self, x: Array) -> Distribution:
         errors = np.broadcast_to(self.errors_, (len(x), len(self.errors_)))
@@ -146,24 +147,24 @@ class ConformalLightGBM(Rival):
 class CrepesRecalibrator:
     """The conformal predictive system of crepes around a fitted network.
 
-    Residuals are divided by the predicted spread and kept apart in ten bins of the predicted mean
-    (a normalised Mondrian system).
+    Residuals are divided by the predicted standard deviation and grouped in ten bins of the
+    predicted mean (a normalised Mondrian system).
     """
 
     def fit(self, model: Any, X: Any, y: Array) -> Self:
-        """Learn from rows of X, with targets y of shape (n,), that the model has not seen."""
+        """Calibrate on rows of X with targets y of shape (n,) that the model was not trained on."""
         from crepes import ConformalPredictiveSystem
         from crepes.extras import binning
 
         self.model_, dist = model, model.predict_dist(X)
         bins, self.edges_ = binning(dist.mean, bins=10, seed=0)
         system = ConformalPredictiveSystem().fit(y - dist.mean, sigmas=dist.stddev, bins=bins)
-        # The system gives each row of a bin these normalised errors, times its spread.
-        self.errors_: Array = np.array([np.quantile(a, _SHARES) for a in system.binned_alphas[1]])
+        # The system predicts these normalised errors of the bin, times the predicted deviation.
+        self.errors_: Array = np.array([np.quantile(a, _ALPHAS) for a in system.binned_alphas[1]])
         return self
 
     def predict_dist(self, X: Any) -> Distribution:
-        """Forecast of every row of X."""
+        """Predictive distribution of every row of X."""
         from crepes.extras import binning
 
         dist = self.model_.predict_dist(X)
@@ -172,13 +173,13 @@ class CrepesRecalibrator:
 
 
 class QuantileForest(Rival):
-    """Quantile regression forest; its quantiles are training targets, so ties are meant.
+    """Quantile regression forest; its quantiles are training targets, so ties are intended.
 
     Parameters
     ----------
     min_samples_leaf : int
-        Rows in a leaf. The package's default of 1 gives the better CRPS and too narrow intervals,
-        5 the opposite.
+        Minimum rows per leaf. The package's default of 1 has the better CRPS but intervals that
+        are too narrow; with 5 it is the opposite.
     """
 
     def __init__(
@@ -201,4 +202,4 @@ class QuantileForest(Rival):
         ).fit(x, y)
 
     def _predict(self, x: Array) -> Distribution:
-        return Empirical(self.model_.predict(x, quantiles=list(_SHARES)))
+        return Empirical(self.model_.predict(x, quantiles=list(_ALPHAS)))

@@ -1,7 +1,7 @@
-"""Running many cells, each result in the store the moment it is there.
+"""Run many cells, storing each result as soon as it is computed.
 
-On a GPU the trials of a method on a data set train as one batch: small networks leave most of it
-idle. On the CPU every cell runs by itself, as many beside each other as there are cores.
+On a GPU the trials of a method on a data set train as one batch, because small networks leave most
+of a GPU idle. On a CPU every cell runs by itself, one per core.
 """
 
 from __future__ import annotations
@@ -16,37 +16,39 @@ from functools import partial
 from itertools import takewhile
 from typing import Any, Literal, Protocol
 
-from calibrant.engines import run_here, run_in_processes, run_on_ray
+from calibrant.engines import run_in_processes, run_on_ray, run_serial
 from calibrant.errors import CalibrantError, ParameterError
-from calibrant.experiments.methods import method_of
 from calibrant.experiments.store import Cell, Record, Store
 
-_BYTES_A_WORKER = 1.5e9  # torch, one data set and one model
-_MOST_ON_A_GPU = 4
+_BYTES_PER_WORKER = 1.5e9  # torch, one data set and one model
+_MAX_WORKERS_PER_GPU = 4
 
-ENGINES = ("here", "processes", "ray")
+ENGINES = ("serial", "processes", "ray")
 Batch = tuple[Cell, ...]  # trials of one method on one data set
 
 
 class Experiment(Protocol):
-    """What cells mean; it travels to other processes."""
+    """What the cells of a run mean. It is pickled to reach worker processes."""
 
     def settings(self, cell: Cell) -> dict[str, Any]:
-        """What decides the result of a cell besides the data and the seed."""
+        """Everything that determines the result of a cell, apart from the data and the seed."""
+
+    def batched(self, cell: Cell) -> bool:
+        """Whether trials of this cell's method can train as one batch."""
 
     def run(self, cells: Sequence[Cell], device: str) -> list[Record]:
-        """Fit and score trials of one method on one data set, several of them as one batch."""
+        """Fit and score trials of one method on one data set, as one batch if several."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a cell.
+    """How the run of a cell ended.
 
     Attributes
     ----------
     cell : Cell
     status : {"done", "busy", "failed"}
-        "busy" is in work in another run.
+        "busy" means that another process is running the cell.
     message : str
         Why it failed.
     seconds : float
@@ -59,7 +61,7 @@ class Outcome:
 
 
 def missing(cells: Iterable[Cell], store: Store, experiment: Experiment) -> list[Cell]:
-    """Cells without a result, or with one that was made with other settings."""
+    """Cells that have no result, or one computed with other settings."""
     return [
         cell
         for cell in cells
@@ -67,20 +69,21 @@ def missing(cells: Iterable[Cell], store: Store, experiment: Experiment) -> list
     ]
 
 
-def fitting_workers(device: str) -> int:
-    """How many processes this machine has room for: cores, memory and the GPU decide."""
+def default_workers(device: str) -> int:
+    """Number of processes that the cores, the memory and the GPU of this machine allow."""
     from calibrant.training import resolve_device
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    workers = min(cores or 1, max(1, int(_free_bytes() / _BYTES_A_WORKER)))
-    return min(workers, _MOST_ON_A_GPU) if resolve_device(device).type == "cuda" else workers
+    workers = min(cores or 1, max(1, int(_free_bytes() / _BYTES_PER_WORKER)))
+    on_gpu = resolve_device(device).type == "cuda"
+    return min(workers, _MAX_WORKERS_PER_GPU) if on_gpu else workers
 
 
 def _free_bytes() -> float:
     try:
         return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):  # a system that does not tell
-        return 4 * _BYTES_A_WORKER
+    except (AttributeError, OSError, ValueError):  # not available on this system
+        return 4 * _BYTES_PER_WORKER
 
 
 def run_cells(
@@ -96,37 +99,37 @@ def run_cells(
     minutes: float | None = None,
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:
-    """Run cells; each result is in the store as soon as it is there.
+    """Run cells and store each result as soon as it is computed.
 
     Parameters
     ----------
     cells : sequence of Cell
-        Those to run; see `missing`.
+        Cells to run; see `missing`.
     store : Store
     experiment : Experiment
     device : str
-    engine : {"here", "processes", "ray"}
-        One cell after another in this process, side by side in processes of this machine, or on
-        a Ray cluster. The results are the same.
+    engine : {"serial", "processes", "ray"}
+        One cell after another in this process, in worker processes of this machine, or on a Ray
+        cluster. The results are the same.
     workers : int, optional
-        Cells at once, each on one core; as many as fit if not given.
+        Number of cells to run at once, one core each; by default as many as the machine allows.
     address : str, optional
-        Of the Ray cluster; without it a Ray of this machine.
+        Address of the Ray cluster; by default a local Ray instance.
     together : int, optional
-        Train at most so many trials of a method on a data set as one batch, where the method can;
-        if not given, all of them on a GPU and each by itself on a CPU. A batch is scored by one
-        process: smaller ones use more cores. An interrupted run loses the batches in work.
+        Maximum number of trials to train as one batch, for methods that support it. By default
+        all trials on a GPU, and one on a CPU. One process scores a whole batch, so smaller batches
+        use more cores. An interrupted run loses the batches that were running.
     minutes : float, optional
-        Start nothing after that time; what is in work is finished. All cells if not given.
+        Start no cell after this time; running cells are finished.
     on_outcome : callable
-        Is told of every cell that ends.
+        Called with the outcome of every cell.
 
     Returns
     -------
     list of Outcome
-        In the order in which the cells ended; none for a cell that was not started.
+        In the order in which the cells ended, without those that were not started.
     """
-    until = math.inf if minutes is None else time.monotonic() + 60 * minutes
+    deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
     if engine not in ENGINES:
         raise ParameterError(f"engine must be one of {', '.join(ENGINES)}; got {engine!r}.")
     if address is not None and engine != "ray":
@@ -135,22 +138,13 @@ def run_cells(
         return []
     if together is None:
         together = len(cells) if _on_gpu(device, engine) else 1
-    batches = _batches(cells, together)
-    work = partial(_compute, experiment, device)
-    with _Desk(store, experiment, on_outcome) as desk:
-        waiting = desk.claimed(takewhile(lambda _: time.monotonic() < until, batches))
-        if engine == "here":
-            results = run_here(work, waiting)
-        elif engine == "processes":
-            n = min(workers or fitting_workers(device), len(batches))
-            results = run_in_processes(work, waiting, workers=n)
-        else:
-            results = run_on_ray(
-                work, waiting, address=address, workers=workers, use_gpu=device != "cpu"
-            )
-        for batch, result in results:
-            desk.take_in(batch, result)
-    return desk.outcomes
+    batches = _batches(cells, experiment, together)
+    with Coordinator(store, experiment, on_outcome) as coordinator:
+        claimed = coordinator.claim(takewhile(lambda _: time.monotonic() < deadline, batches))
+        run = _engine(engine, device, workers, address, len(batches))
+        for batch, result in run(partial(_compute, experiment, device), claimed):
+            coordinator.finish(batch, result)
+    return coordinator.outcomes
 
 
 def _on_gpu(device: str, engine: str) -> bool:
@@ -161,19 +155,31 @@ def _on_gpu(device: str, engine: str) -> bool:
     return resolve_device(device).type == "cuda"
 
 
-def _batches(cells: Iterable[Cell], most: int) -> list[Batch]:
-    """Trials that can train as one beside each other, at most so many, the others by themselves."""
+def _engine(
+    name: str, device: str, workers: int | None, address: str | None, batches: int
+) -> Callable[..., Iterator[tuple[Batch, list[Record] | str | None]]]:
+    """The function that runs batches, with its options bound."""
+    if name == "serial":
+        return run_serial
+    if name == "processes":
+        n = min(workers or default_workers(device), batches)
+        return partial(run_in_processes, workers=n)
+    return partial(run_on_ray, address=address, workers=workers, use_gpu=device != "cpu")
+
+
+def _batches(cells: Iterable[Cell], experiment: Experiment, most: int) -> list[Batch]:
+    """Group the trials that can train together, at most `most` of them."""
     groups: dict[Cell, list[Cell]] = {}
     for cell in cells:
-        key = replace(cell, trial=-1) if method_of(cell.method).batched else cell
+        key = replace(cell, trial=-1) if experiment.batched(cell) else cell
         groups.setdefault(key, []).append(cell)
     return [
         tuple(group[i : i + most]) for group in groups.values() for i in range(0, len(group), most)
     ]
 
 
-class _Desk:
-    """Hands out cells that nobody else has in work, and files their results."""
+class Coordinator:
+    """Claims cells that no other process is running, and stores their results."""
 
     def __init__(
         self, store: Store, experiment: Experiment, on_outcome: Callable[[Outcome], None]
@@ -182,55 +188,55 @@ class _Desk:
         self._store, self._experiment, self._on_outcome = store, experiment, on_outcome
         self._claims: dict[Cell, ExitStack] = {}
 
-    def __enter__(self) -> _Desk:
+    def __enter__(self) -> Coordinator:
         return self
 
     def __exit__(self, *_: object) -> None:
         for claim in self._claims.values():
             claim.close()
 
-    def claimed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Batches to be run, their cells claimed when they are asked for."""
+    def claim(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Yield the batches to run; their cells are claimed when a batch is requested."""
         for batch in batches:
-            mine = tuple(cell for cell in batch if self._claim(cell))
-            if mine:
-                yield mine
+            claimed = tuple(cell for cell in batch if self._claim(cell))
+            if claimed:
+                yield claimed
 
     def _claim(self, cell: Cell) -> bool:
         claim = ExitStack()
         if not claim.enter_context(self._store.claim(cell)):
-            self._tell(Outcome(cell, "busy"))
+            self._report(Outcome(cell, "busy"))
         elif not missing([cell], self._store, self._experiment):  # another run was faster
-            self._tell(Outcome(cell, "done"))
+            self._report(Outcome(cell, "done"))
         else:
             self._claims[cell] = claim
             return True
         claim.close()
         return False
 
-    def take_in(self, batch: Batch, result: list[Record] | str | None) -> None:
-        """File the results, tell what became of the cells and give them free."""
+    def finish(self, batch: Batch, result: list[Record] | str | None) -> None:
+        """Store the results of a batch, report its outcomes and release its cells."""
         for i, cell in enumerate(batch):
             if isinstance(result, list):
                 self._store.write(cell, result[i])
-                self._tell(Outcome(cell, "done", seconds=sum(result[i]["seconds"].values())))
+                self._report(Outcome(cell, "done", seconds=sum(result[i]["seconds"].values())))
             else:
-                self._tell(Outcome(cell, "failed", result or "its process was killed twice"))
+                self._report(Outcome(cell, "failed", result or "its process was killed twice"))
             self._claims.pop(cell).close()
 
-    def _tell(self, outcome: Outcome) -> None:
+    def _report(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
         self._on_outcome(outcome)
 
 
 def _compute(experiment: Experiment, device: str, batch: Batch) -> list[Record] | str:
-    """The results of the cells, or why there are none."""
+    """Results of the cells, or a message that says why there are none."""
     import torch
 
-    torch.set_num_threads(1)  # one core a process: cells run side by side
+    torch.set_num_threads(1)  # one core per process: cells run side by side
     try:
         return experiment.run(batch, device)
     except CalibrantError as error:
         return str(error)
-    except Exception as error:  # one batch that fails must not end the others
+    except Exception as error:  # a failed batch must not stop the others
         return f"{type(error).__name__}: {error}"

@@ -1,8 +1,8 @@
-"""The result store: one JSON file per cell, written whole the moment the cell is done.
+"""The result store: one JSON file per cell, written as soon as the cell is computed.
 
-A folder of small files needs no server and no repair: a killed run loses the cell it was in and
-nothing else, and two runs that write to one store at once can't spoil each other, because every
-file gets its name by an atomic rename and a lock tells which cells are in work.
+A folder of small files needs no server and no repair. A killed run loses only the cells it was
+computing. Several runs may write to one store at the same time: files are renamed atomically, and
+locks tell which cells are being computed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
+import uuid
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,13 +23,13 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """The name of a result.
+    """Key of a result.
 
     Attributes
     ----------
     protocol : str
-        How rows are split and methods trained: "published", "shuffled", "honest", or one of
-        them with "-quick" behind it.
+        How rows are split and methods trained: "published", "shuffled", "honest" and others,
+        with the suffix "-quick" for smoke tests.
     dataset, method : str
     trial : int
     """
@@ -47,12 +47,12 @@ Record = dict[str, Any]
 
 
 class Store:
-    """Results on disk.
+    """Results in a folder.
 
     Parameters
     ----------
     folder : path
-        Made when the first result is written.
+        Created when the first result is written.
 
     Examples
     --------
@@ -67,32 +67,26 @@ class Store:
         self.folder = Path(folder)
 
     def path(self, cell: Cell) -> Path:
-        """Where the result of a cell is, or will be."""
+        """Path of the result of a cell, whether it exists or not."""
         parts = (cell.protocol, cell.dataset, cell.method)
         if any(not part or part.startswith(".") or "/" in part or "\\" in part for part in parts):
-            raise ParameterError(f"A cell must have plain names, got {cell}.")
+            raise ParameterError(
+                "The names of a cell must not be empty, start with a dot or contain slashes; "
+                f"got {cell}."
+            )
         return self.folder.joinpath(*parts) / f"{cell.trial}.json"
 
     def write(self, cell: Cell, record: Record) -> None:
-        """Write a result, or replace it; a reader sees the old one or the new one, whole."""
+        """Write or replace a result; readers see either the old one or the new one."""
         path = self.path(cell)
         path.parent.mkdir(parents=True, exist_ok=True)
         content = {"format_version": FORMAT_VERSION, "cell": asdict(cell), **record}
         text = json.dumps(content, indent=1, sort_keys=True, allow_nan=False)
-        handle, name = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(f"{text}\n")
-                file.flush()
-                with contextlib.suppress(OSError):  # some file systems can't
-                    os.fsync(file.fileno())
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        with replacing(path) as file:
+            file.write_text(f"{text}\n", encoding="utf-8")
 
     def read(self, cell: Cell) -> Record | None:
-        """The result of a cell, or None."""
+        """Result of a cell, or None if there is none."""
         path = self.path(cell)
         try:
             record: Record = json.loads(path.read_text(encoding="utf-8"))
@@ -101,7 +95,7 @@ class Store:
             return None
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(
-                f"{path} is not a result: {error!r}. Remove it, and run that cell again."
+                f"{path} is not a result: {error!r}. Remove it and run that cell again."
             ) from error
         if version != FORMAT_VERSION:
             raise DataError(
@@ -110,7 +104,7 @@ class Store:
         return record
 
     def cells(self) -> list[Cell]:
-        """Names of all results, sorted."""
+        """Cells that have results, sorted."""
         return sorted(
             Cell(protocol, dataset, method, int(path.stem))
             for path in self.folder.glob("*/*/*/*.json")
@@ -119,24 +113,24 @@ class Store:
         )
 
     def records(self) -> list[Record]:
-        """All results, in the order of their names."""
+        """All results, ordered by cell."""
         if not self.folder.is_dir():
             raise MissingFileError(
-                f"There is no folder {self.folder} of results: calibrant bench paper makes one."
+                f"There is no folder {self.folder} of results: calibrant bench paper creates one."
             )
         return [record for cell in self.cells() if (record := self.read(cell)) is not None]
 
     @contextlib.contextmanager
     def claim(self, cell: Cell) -> Iterator[bool]:
-        """Take a cell into work; gives False if another process has it.
+        """Lock a cell while it is computed; yields False if another process has locked it.
 
-        The system frees the lock of a process that dies, so that nothing stays claimed.
+        The operating system releases the locks of a process that dies.
         """
         from filelock import FileLock, Timeout
 
-        # Locks stay behind: removing one that somebody is about to take would make two of it.
+        # Lock files are kept: another process may be about to lock the one that we would remove.
         lock = self._locks / str(cell).replace("/", "--")
-        self.path(cell)  # complains about names that are not plain
+        self.path(cell)  # raises an error for bad names
         lock.parent.mkdir(parents=True, exist_ok=True)
         try:
             with FileLock(lock, timeout=0):
@@ -145,11 +139,11 @@ class Store:
             yield False
 
     def remove_if_empty(self) -> None:
-        """Remove the folder if it holds nothing but locks that no process has.
+        """Remove the folder if it contains nothing but lock files that no process holds.
 
-        Each is removed by its holder: a process that opened the file before and gets the lock
-        after sees that the file has no name any more. At worst two compute one cell, and write
-        the same.
+        Each lock file is removed while we hold its lock. A process that opened the file before
+        and gets the lock afterwards notices that the file is gone. At worst two processes
+        compute the same cell and write the same result.
         """
         from filelock import FileLock, Timeout
 
@@ -159,9 +153,22 @@ class Store:
             with contextlib.suppress(Timeout, OSError), FileLock(path, timeout=0):
                 path.unlink()
         for folder in (self._locks, self.folder):
-            with contextlib.suppress(OSError):  # it holds something, or was never made
+            with contextlib.suppress(OSError):  # not empty, or does not exist
                 folder.rmdir()
 
     @property
     def _locks(self) -> Path:
         return self.folder / ".locks"
+
+
+@contextlib.contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Yield a temporary file to write, which replaces `target` unless an error is raised."""
+    work = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        yield work
+        with open(work, "rb") as file, contextlib.suppress(OSError):  # not on every file system
+            os.fsync(file.fileno())
+        os.replace(work, target)
+    finally:
+        work.unlink(missing_ok=True)

@@ -1,60 +1,67 @@
-"""The comparison and the claims as text, Markdown and CSV; nothing is ever cut off."""
+"""Tables of the results as text, Markdown and CSV."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from calibrant.experiments._layout import Form, laid_out, plain
 from calibrant.experiments.claims import Finding
-from calibrant.experiments.comparison import (
-    Comparison,
-    compare_with_published,
-    standard_error,
-)
+from calibrant.experiments.comparison import Comparison, compare_with_published
+from calibrant.experiments.estimates import estimate
+from calibrant.experiments.layout import Form, Label, Table, pivot, plus_minus, two_digits
 from calibrant.experiments.methods import DEPTH_STUDY, METHODS
 from calibrant.experiments.runner import Outcome
 from calibrant.experiments.store import Record
 from calibrant.experiments.tasks import TASKS
 
-_HEADINGS = (
-    *("protocol", "data set", "metric", "method", "trials"),
-    *("ours", "± s.e.", "floor", "published", "its ± s.e.", "verdict"),
-)
-_NUMBERS = range(4, 10)
+COMMIT_NOTE = """\
+*Commit* is that of the code. A commit after ≤ is the first one that contains the result, which
+was computed with the code of that commit or of one shortly before it: those results were stored
+before commits were recorded.
+"""
 
 
 def comparison_table(rows: Sequence[Comparison], form: Form = "text") -> str:
-    """A line per cell: ours, the floor, the published figure with its own digits, the verdict."""
-    return laid_out(_HEADINGS, [_line(row) for row in rows], form, right=_NUMBERS, above=3)
+    """One line per cell: our result, noise floor, published figure as printed, verdict."""
+    headings = (
+        *("protocol", "data set", "metric", "method", "trials"),
+        *("ours", "± s.e.", "floor", "published", "its ± s.e.", "verdict"),
+    )
+    lines = [
+        [
+            *(row.protocol, row.dataset, row.metric, row.method, str(row.trials)),
+            f"{row.mean:.4g}",
+            "" if row.std_error is None else f"{row.std_error:.2g}",
+            "" if row.floor is None else f"{row.floor:.4f}",
+            "" if row.published is None else row.published.printed,
+            "" if row.published is None else row.published.printed_error,
+            row.verdict,
+        ]
+        for row in rows
+    ]
+    return Table(headings, lines, right=range(4, 10), above=3).render(form)
 
 
 def claims_table(findings: Sequence[Finding], form: Form = "text") -> str:
-    """A line per claim, method and data set: where it holds and where not."""
+    """One line per claim, method and data set: whether it holds."""
     headings = (
         *("protocol", "claim", "method", "data set", "answer"),
         *("decided by", "difference", "± s.e."),
     )
     lines = [
         [
-            found.protocol,
-            found.claim.text,
-            found.method,
-            found.dataset,
-            found.answer,
-            found.rival,
-            f"{found.difference:+.3g}",
-            f"{found.std_error:.2g}",
+            *(found.protocol, found.claim.text, found.method, found.dataset, found.answer),
+            *(found.rival, f"{found.difference:+.3g}", f"{found.std_error:.2g}"),
         ]
         for found in findings
     ]
-    return laid_out(headings, lines, form, right=(6, 7), above=2)
+    return Table(headings, lines, right=(6, 7), above=2).render(form)
 
 
 def claims_summary(findings: Sequence[Finding], form: Form = "text") -> str:
-    """A line per claim, method and protocol: on how many data sets it holds, ties and fails."""
+    """One line per claim, method and protocol: on how many data sets it holds, ties and fails."""
     groups: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
     for found in findings:
         groups[found.protocol, found.claim.text, found.method].append(found)
@@ -64,11 +71,25 @@ def claims_summary(findings: Sequence[Finding], form: Form = "text") -> str:
         answers = (str(counts[answer]) for answer in ("holds", "tie", "fails"))
         lines.append([*key, *answers, str(min(found.baselines for found in group))])
     headings = ("protocol", "claim", "method", "holds", "tie", "fails", "baselines")
-    return laid_out(headings, lines, form, right=range(3, 7), above=2)
+    return Table(headings, lines, right=range(3, 7), above=2).render(form)
+
+
+def verdicts_table(rows: Sequence[Comparison], form: Form = "text") -> str:
+    """One line per protocol, metric and method: on how many data sets it beats the paper."""
+    groups: dict[tuple[str, str, str], list[Comparison]] = defaultdict(list)
+    for row in rows:
+        groups[row.protocol, row.metric, row.method].append(row)
+    lines = []
+    for key, group in groups.items():
+        counts = Counter(row.verdict for row in group)
+        worse = ", ".join(row.dataset for row in group if row.verdict == "worse")
+        lines.append([*key, *(str(counts[v]) for v in ("better", "tie", "worse")), worse])
+    headings = ("protocol", "metric", "method", "better", "tie", "worse", "worse on")
+    return Table(headings, lines, right=(3, 4, 5)).render(form)
 
 
 def depth_table(records: Sequence[Record], form: Form = "text") -> str:
-    """A line per method and depth: calibration and seconds of training, means over trials.
+    """One line per method and depth: mean calibration error and training time over trials.
 
     Empty without results of the depth study.
     """
@@ -77,71 +98,59 @@ def depth_table(records: Sequence[Record], form: Form = "text") -> str:
         if record["cell"]["method"] in DEPTH_STUDY:
             groups[record["cell"]["protocol"], record["cell"]["method"]].append(record)
     lines = []
-    for protocol, method in sorted(groups):
-        trials = groups[protocol, method]
+    for (protocol, method), trials in sorted(groups.items()):
         key, _, layers = method.partition("-depth")
-        ecpe = np.array([record["scores"]["ecpe"] for record in trials])
-        error = standard_error(ecpe)
+        ecpe = estimate(record["scores"]["ecpe"] for record in trials)
+        assert ecpe is not None  # a group has at least one trial
         lines.append(
             [
-                *(protocol, key, layers, str(len(trials)), f"{ecpe.mean():.4f}"),
-                "" if error is None else f"{error:.2g}",
+                *(protocol, key, layers, str(len(trials)), f"{ecpe.mean:.4f}"),
+                "" if ecpe.std_error is None else f"{ecpe.std_error:.2g}",
                 f"{np.mean([record['floor']['ecpe'] for record in trials]):.4f}",
                 f"{np.mean([record['seconds']['fit'] for record in trials]):.1f}",
             ]
         )
     headings = ("protocol", "method", "layers", "trials", "ecpe", "± s.e.", "floor", "fit seconds")
-    return laid_out(headings, lines, form, right=range(2, 8), above=1) if lines else ""
+    return Table(headings, lines, right=range(2, 8), above=1).render(form)
 
 
-def sharpness_table(records: Sequence[Record], protocol: str, form: Form = "text") -> str:
-    """A line per method: CRPS on every data set with its standard error, the lowest in bold."""
+def crps_table(records: Sequence[Record], protocol: str, form: Form = "text") -> str:
+    """CRPS of every method on every data set; in Markdown the lowest of a data set is bold."""
     rows = [row for row in compare_with_published(records, ["crps"]) if row.protocol == protocol]
     found = {(row.method, row.dataset): row for row in rows}
-    methods = [key for key in METHODS if any(key == method for method, _ in found)]
-    datasets = [name for name in TASKS if any(name == dataset for _, dataset in found)]
-    least = {
-        name: min(row.mean for (_, dataset), row in found.items() if dataset == name)
-        for name in datasets
+    lowest = {
+        name: min((row.mean for row in rows if row.dataset == name), default=0.0) for name in TASKS
     }
-    lines = []
-    for key in methods:
-        cells = []
-        for name in datasets:
-            row = found.get((key, name))
-            if row is None:
-                cells.append("")
-                continue
-            error = "" if row.std_error is None else f" ± {plain(row.std_error)}"
-            mean = f"{row.mean:.4g}"
-            bold = form == "markdown" and row.mean == least[name]
-            cells.append(f"**{mean}**{error}" if bold else f"{mean}{error}")
-        lines.append([key, *cells])
-    return laid_out(("method", *datasets), lines, form, right=range(1, len(datasets) + 1))
+
+    def cell(label: Label, dataset: str) -> str:
+        row = found.get((label[0], dataset))
+        if row is None:
+            return ""
+        mean = f"{row.mean:.4g}"
+        bold = form == "markdown" and row.mean == lowest[dataset]
+        return plus_minus(f"**{mean}**" if bold else mean, two_digits(row.std_error))
+
+    return _methods_by_data_sets(found, cell).render(form)
 
 
 def seconds_table(records: Sequence[Record], protocol: str, form: Form = "text") -> str:
-    """A line per method: seconds of all its trials on every data set, and their sum."""
+    """Seconds of all trials of every method on every data set, and their sum."""
     spent: dict[tuple[str, str], float] = defaultdict(float)
     for record in records:
         cell = record["cell"]
         if cell["protocol"] == protocol and cell["method"] in METHODS:
             spent[cell["method"], cell["dataset"]] += sum(record["seconds"].values())
-    datasets = [name for name in TASKS if any(name == dataset for _, dataset in spent)]
-    lines = [
-        [
-            key,
-            *(f"{spent[key, name]:.0f}" if (key, name) in spent else "" for name in datasets),
-            f"{sum(seconds for (method, _), seconds in spent.items() if method == key):.0f}",
-        ]
-        for key in METHODS
-        if any(key == method for method, _ in spent)
-    ]
-    return laid_out(("method", *datasets, "all"), lines, form, right=range(1, len(datasets) + 2))
+            spent[cell["method"], "all"] += sum(record["seconds"].values())
+
+    def cell_text(label: Label, dataset: str) -> str:
+        key = (label[0], dataset)
+        return f"{spent[key]:.0f}" if key in spent else ""
+
+    return _methods_by_data_sets(spent, cell_text, "all").render(form)
 
 
 def time_table(outcomes: Iterable[Outcome], form: Form = "text") -> str:
-    """A line per data set and method: seconds of work, and their sum in the last one.
+    """Seconds per data set and method, with the total in the last line.
 
     Empty if nothing was computed.
     """
@@ -151,23 +160,53 @@ def time_table(outcomes: Iterable[Outcome], form: Form = "text") -> str:
             groups[outcome.cell.dataset, outcome.cell.method].append(outcome.seconds)
     lines = [[*key, str(len(spent)), f"{sum(spent):.1f}"] for key, spent in sorted(groups.items())]
     every = [seconds for spent in groups.values() for seconds in spent]
-    lines.append(["all", "", str(len(every)), f"{sum(every):.1f}"])
-    headings = ("data set", "method", "trials", "seconds")
-    return laid_out(headings, lines, form, right=(2, 3)) if every else ""
+    if every:
+        lines.append(["all", "", str(len(every)), f"{sum(every):.1f}"])
+    return Table(("data set", "method", "trials", "seconds"), lines, right=(2, 3)).render(form)
 
 
-def _line(row: Comparison) -> list[str]:
-    figure = row.published
-    return [
-        row.protocol,
-        row.dataset,
-        row.metric,
-        row.method,
-        str(row.trials),
-        f"{row.mean:.4g}",
-        "" if row.std_error is None else f"{row.std_error:.2g}",
-        "" if row.floor is None else f"{row.floor:.4f}",
-        "" if figure is None else figure.printed,
-        "" if figure is None else figure.printed_error,
-        row.verdict,
-    ]
+def provenance_table(records: Sequence[Record], form: Form = "text") -> str:
+    """One line per protocol and machine: methods, hours, dates, versions and commits."""
+    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for record in records:
+        m = record["machine"]
+        machine = f"{m['device']} ({m['system']}, Python {m['python']}, {m['cores']} cores)"
+        groups[record["cell"]["protocol"], machine].append(record)
+    lines = []
+    for (protocol, machine), group in sorted(groups.items()):
+        days = sorted({record["finished"][:10] for record in group})
+        hours = sum(sum(record["seconds"].values()) for record in group) / 3600
+        used = {record["cell"]["method"].partition("-depth")[0] for record in group}
+        lines.append(
+            [
+                *(protocol, machine, ", ".join(key for key in METHODS if key in used)),
+                *(str(len(group)), f"{hours:.2f}"),
+                days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}",
+                _versions(group),
+                ", ".join(sorted({record.get("commit", "unknown") for record in group})),
+            ]
+        )
+    headings = (
+        *("protocol", "machine", "methods", "cells", "hours of work", "date", "versions"),
+        "commit",
+    )
+    return Table(headings, lines, right=(3, 4)).render(form)
+
+
+def _versions(records: Sequence[Record]) -> str:
+    versions: dict[str, set[str]] = defaultdict(set)
+    for record in records:
+        for package, version in record["versions"].items():
+            if version != "unknown":
+                versions[package].add(version)
+    return ", ".join(f"{name} {'/'.join(sorted(v))}" for name, v in sorted(versions.items()))
+
+
+def _methods_by_data_sets(
+    found: Iterable[tuple[str, str]], cell: Callable[[Label, str], str], *more: str
+) -> Table:
+    """Pivot of the methods and data sets that occur, in the order of the paper."""
+    pairs = list(found)
+    methods = [(key,) for key in METHODS if any(key == method for method, _ in pairs)]
+    datasets = [name for name in TASKS if any(name == dataset for _, dataset in pairs)]
+    return pivot(["method"], methods, [*datasets, *more], cell)

@@ -1,23 +1,24 @@
-"""The nine tasks of the paper: which rows are learned from and which are predicted.
+"""The nine tasks of the paper: which rows are trained on and which are predicted.
 
-Protocols split them.
+A protocol says how to split them.
 
 ``published``
-    As the authors ran them. Tables: rows at random, 80/20, another split in each trial. Series:
-    windows of five rows, shuffled with the authors' seed and then cut 70/30, so that the test
-    windows overlap those trained on; the trials differ in the seed of the training alone.
+    As the authors split them. Tables: rows at random, 80/20, a new split in every trial. Series:
+    windows of five rows, shuffled with the authors' seed and then cut 70/30, so that test windows
+    overlap training windows; trials differ only in the seed of the training.
 ``shuffled``
-    The same at random in every trial: tables as above, windows shuffled with the seed of the trial
-    and then cut 70/30. The leak stays, the luck of one split does not.
+    As ``published``, but windows are shuffled with the seed of the trial. The leak remains, but
+    results no longer depend on one split.
 ``small-200``, ``small-50``
-    The first 200 or 50 training rows of ``shuffled``, which come in random order, and all of its
+    The first 200 or 50 training rows of ``shuffled``, which are in random order, and all of its
     test rows.
 ``honest``
-    As a user would have to. Tables: 80/20, rows with equal inputs on one side. Series: the first
-    70% of the rows to learn from, the rest to predict, and rows that repeat an hour left out.
+    Without leaks. Tables: 80/20, rows with equal inputs on the same side. Series: the first 70%
+    of the rows for training, the rest for testing, and rows that repeat an hour left out; trials
+    differ only in the seed of the training.
 
-In all, scaling, early stopping and recalibration see training rows only. (The authors scaled with
-the test rows; nobody should, and it changes little.)
+Under every protocol, scaling, early stopping and recalibration use training rows only. (The
+authors scaled with the test rows as well; the effect is small.)
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _HELD_OUT = 0.2  # of the training rows, for early stopping and recalibration
 
 @dataclass(frozen=True)
 class Task:
-    """One data set and what to do with it.
+    """One data set and how it is used.
 
     Attributes
     ----------
@@ -57,7 +58,7 @@ class Task:
     series : bool
         Windows of a series, or rows of a table.
     train_share : float
-        Share of the rows to learn from.
+        Fraction of the rows used for training.
     """
 
     dataset: str
@@ -77,14 +78,14 @@ TASKS = {
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Rows to learn from, rows to predict, and how to hold some of the former out.
+    """Training rows, test rows, and how to hold out some of the training rows.
 
     Attributes
     ----------
     X_train, X_test : array of shape (n, d), or Windows of shape (n, 5, d)
     y_train, y_test : array of shape (n,)
     hold_out : dict
-        `cv` or `groups` for ``fit``: which training rows may be held out together.
+        `cv` or `groups` for ``fit``: which training rows to hold out.
     """
 
     X_train: Any
@@ -92,6 +93,11 @@ class Split:
     X_test: Any
     y_test: NDArray[np.float64]
     hold_out: dict[str, Any] = field(default_factory=dict)
+
+
+def splits_differ(protocol: str, task: Task) -> bool:
+    """Whether every trial has a split of its own; otherwise trials differ only in their seed."""
+    return not task.series or protocol.startswith(("shuffled", "small"))
 
 
 def make_split(
@@ -108,19 +114,19 @@ def make_split(
     task : Task
     protocol : {"published", "shuffled", "small-200", "small-50", "honest"}
     trial : int
-        Seed of what is random. Settings are chosen on trials from 100 on, so that those below
-        judge what they never saw.
+        Seed of the split. Settings are chosen on trials from 100 on, and results are reported
+        for trials below 100.
     data_dir : path, optional
         Folder of the data sets.
     rows : int, optional
-        Use about as many rows of the data only, for a quick run.
+        Use only about this many rows, for a quick run.
     """
     if protocol not in PROTOCOLS:
         raise ParameterError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {protocol!r}.")
     if protocol in _SMALL:
-        whole = make_split(task, "shuffled", trial, data_dir, rows)
+        full = make_split(task, "shuffled", trial, data_dir, rows)
         few = slice(_SMALL[protocol])
-        return replace(whole, X_train=whole.X_train[few], y_train=whole.y_train[few])
+        return replace(full, X_train=full.X_train[few], y_train=full.y_train[few])
     if task.series:
         return _split_series(task, protocol, trial, _series(task, protocol, data_dir, rows))
     data = _load(task.dataset, task.variant, data_dir)
@@ -133,7 +139,7 @@ def _load(name: str, variant: str, data_dir: Folder) -> Dataset:
     return _load_once(name, variant, None if data_dir is None else str(data_dir))
 
 
-@lru_cache(maxsize=3)  # a worker runs the methods of one data set after each other
+@lru_cache(maxsize=3)  # a worker runs all methods of a data set in a row
 def _load_once(name: str, variant: str, data_dir: str | None) -> Dataset:
     return load(name, variant, data_dir=data_dir)
 
@@ -144,7 +150,7 @@ def _split_table(task: Task, protocol: Protocol, trial: int, data: Dataset) -> S
     if protocol != "honest":
         cut = int(task.train_share * len(y))
         return Split(X[order[:cut]], y[order[:cut]], X[order[cut:]], y[order[cut:]])
-    # Rows with equal inputs form a group; groups are dealt out in random order until it is full.
+    # Rows with equal inputs form a group; groups in random order fill the training rows.
     _, group = np.unique(X, axis=0, return_inverse=True)
     dealt = order[np.argsort(_first_seen(group[order]), kind="stable")]
     cut = int(task.train_share * len(y))
@@ -155,7 +161,7 @@ def _split_table(task: Task, protocol: Protocol, trial: int, data: Dataset) -> S
 
 
 def _first_seen(labels: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Position at which the label of each row occurs first."""
+    """Position of the first occurrence of each row's label."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return first[inverse]
 
@@ -163,8 +169,8 @@ def _first_seen(labels: NDArray[np.intp]) -> NDArray[np.intp]:
 def _series(task: Task, protocol: Protocol, data_dir: Folder, rows: int | None) -> Dataset:
     data = _load(task.dataset, task.variant, data_dir)
     if protocol == "honest" and task.dataset == "metro_traffic":
-        # One row a weather label: the target of a repeated hour would stand in its own window.
-        # The prepared file has no time stamps, but the rows of the raw one.
+        # Hours repeat, once per weather label, so a window could contain its own target. The
+        # prepared file has no time stamps, but it has the rows of the raw file.
         time = _load(task.dataset, "raw", data_dir).time
         assert time is not None
         data = _with_rows(data, ~time.duplicated())
@@ -178,7 +184,7 @@ def _with_rows(data: Dataset, rows: Any) -> Dataset:
 def _split_series(task: Task, protocol: Protocol, trial: int, data: Dataset) -> Split:
     from calibrant.estimators import Windows
 
-    series = data.frame.to_numpy(dtype=np.float64)  # the past of the target is an input, too
+    series = data.frame.to_numpy(dtype=np.float64)  # past targets are inputs, too
     y = data.y[WINDOW:]
     windows = Windows(series, np.arange(WINDOW - 1, len(series) - 1), WINDOW)
     cut = int(task.train_share * len(y))

@@ -1,31 +1,26 @@
-"""One cell of any experiment: fit, predict, score, and say where and with what."""
+"""One trial of any experiment: fit, predict, score."""
 
 from __future__ import annotations
 
-import os
-import platform
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.experiments.methods import build
+from calibrant.experiments.methods import METHODS, build
+from calibrant.experiments.provenance import provenance
 from calibrant.experiments.store import Record
 
 if TYPE_CHECKING:
     from calibrant.distributions import Distribution
     from calibrant.experiments.methods import Method
     from calibrant.experiments.tasks import Split
-
-_PACKAGES = ("calibrant", "numpy", "scipy", "scikit-learn", "torch")
 
 
 def fit_and_predict(
@@ -37,14 +32,14 @@ def fit_and_predict(
     ----------
     method : Method
     estimators : sequence of estimator
-        Those of the method, one a split; they differ in their seed.
+        One estimator per split; they differ in their seed.
     splits : sequence of Split
 
     Yields
     ------
     dist, seconds : pair
-        Forecast of the test rows of a split, and the time that it took to fit and to predict; a
-        batch shares its time equally.
+        Predictive distribution of the test rows of a split, and the seconds to fit and to
+        predict. The fitting time of a batch is divided equally among its trials.
     """
     _warm_up(estimators[0].device, method.requires)
     start = time.perf_counter()
@@ -62,9 +57,9 @@ def fit_and_predict(
 
 @contextmanager
 def _tensor_cores(device: str) -> Iterator[None]:
-    """Let a GPU multiply in TF32: 11 significant bits of float32 factors, sums in float32.
+    """Train with TF32 matrix products on a GPU: factors of 11 significant bits, float32 sums.
 
-    Many networks at once are bound by their products. Predictions are made without it.
+    Matrix products dominate the time of many networks trained at once. Predictions use float32.
     """
     import torch
 
@@ -83,15 +78,14 @@ def _tensor_cores(device: str) -> Iterator[None]:
 
 @cache
 def _warm_up(device: str, packages: tuple[str, ...]) -> None:
-    """Load what the first fit of a process loads: it must not count as training time."""
+    """Load what the first fit of a process loads, which must not count as training time."""
     for package in packages:
         import_module(package.replace("-", "_"))
     x = np.linspace(0.0, 1.0, 20)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        build("hnn", "honest", series=False, quick=True).set_params(device=device).fit(
-            x[:, None], x
-        )
+        model = build(METHODS["hnn"], "honest", series=False, quick=True)
+        model.set_params(device=device).fit(x[:, None], x)
 
 
 def scored(
@@ -102,35 +96,36 @@ def scored(
     *,
     packages: Sequence[str] = (),
 ) -> Record:
-    """Scores, coverage at every level, the floor, and what a reader must know to trust them.
+    """Record of one trial: scores, coverage at every level, noise floor and provenance.
+
+    Scores that are not finite are left out.
 
     Parameters
     ----------
     packages : sequence of str
-        Whose versions count, besides those that always do.
+        Packages whose versions are recorded in addition to the core ones.
     """
     from calibrant.metrics import evaluate
 
     result = evaluate(dist, split.y_test)
     return {
         "rows": {"train": len(split.y_train), "test": len(split.y_test)},
-        "scores": {name: _finite(value) for name, value in result.metrics.items()},
+        "scores": {
+            name: float(value) for name, value in result.metrics.items() if np.isfinite(value)
+        },
         "floor": {name: floor.expected for name, floor in result.floors.items()},
-        "deciles": {  # mean ECPE within them, and what a perfect forecaster scores there
+        "deciles": {  # mean ECPE within them, and the score of a perfect forecaster there
             "mean": {"ecpe": result.by_mean.mean_ecpe, "floor": result.by_mean.mean_floor},
             "spread": {"ecpe": result.by_stddev.mean_ecpe, "floor": result.by_stddev.mean_floor},
         },
         "covered": [round(float(c), 5) for c in result.test.coverage],
         "seconds": seconds,
-        "versions": {name: _version(name) for name in (*_PACKAGES, *packages)},
-        "machine": _machine(device),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+    } | provenance(device, packages)
 
 
 def _fit(estimators: Sequence[Any], splits: Sequence[Split]) -> Sequence[Any]:
     fits = [{"X": part.X_train, "y": part.y_train, **part.hold_out} for part in splits]
-    if len(estimators) == 1:  # what trains one by one need not be a network
+    if len(estimators) == 1:  # a single model need not be a network
         return [estimators[0].fit(**fits[0])]
     from calibrant.estimators import fit_batched
 
@@ -141,11 +136,14 @@ def _fit(estimators: Sequence[Any], splits: Sequence[Split]) -> Sequence[Any]:
 def _fit_recalibrated(
     estimators: Sequence[Any], splits: Sequence[Split], kind: str
 ) -> Sequence[Any]:
-    """Fit on four fifths of the training rows, recalibrate on the others."""
+    """Fit on four fifths of the training rows, recalibrate on the rest."""
     from calibrant.checks import take_rows
 
     sides = [calibration_rows(len(part.y_train), **part.hold_out) for part in splits]
-    _fit(estimators, [_learned(part, rows) for part, (rows, _) in zip(splits, sides, strict=True)])
+    _fit(
+        estimators,
+        [_with_training_rows(part, rows) for part, (rows, _) in zip(splits, sides, strict=True)],
+    )
     return [
         _recalibrator(kind).fit(model, take_rows(part.X_train, rows), part.y_train[rows])
         for model, part, (_, rows) in zip(estimators, splits, sides, strict=True)
@@ -166,14 +164,14 @@ def _recalibrator(kind: str) -> Any:
     return kinds[kind]()
 
 
-def _learned(split: Split, rows: Any) -> Split:
-    """A split that learns from these of its training rows only."""
+def _with_training_rows(split: Split, rows: Any) -> Split:
+    """A split with only these of its training rows."""
     from calibrant.checks import take_rows
 
     hold_out = dict(split.hold_out)
     if "groups" in hold_out:
         hold_out["groups"] = hold_out["groups"][rows]
-    if "cv" in hold_out:  # stop early on the newest of the rows that are left
+    if "cv" in hold_out:  # early stopping uses the newest of the remaining rows
         cut = int(0.8 * len(rows))
         hold_out["cv"] = [(np.arange(cut), np.arange(cut, len(rows)))]
     return replace(
@@ -185,32 +183,7 @@ def _learned(split: Split, rows: Any) -> Split:
 
 
 def calibration_rows(n: int, *, cv: Any = None, groups: Any = None) -> tuple[Any, Any]:
-    """Positions of the rows to learn from and of a fifth to calibrate on, as a split asks for."""
+    """Positions of the training rows and of the fifth for calibration, given `Split.hold_out`."""
     from calibrant.estimators import inner_split
 
     return inner_split(np.ones(n), fraction=0.2, groups=groups, cv=cv, random_state=0)
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:  # run from a source tree that was never installed
-        return "unknown"
-
-
-def _machine(device: str) -> dict[str, Any]:
-    import torch
-
-    from calibrant.training import resolve_device
-
-    on = resolve_device(device)
-    return {
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "cores": os.cpu_count(),
-        "device": f"{torch.cuda.get_device_name(on)}, TF32" if on.type == "cuda" else on.type,
-    }

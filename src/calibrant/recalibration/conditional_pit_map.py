@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from calibrant.checks import Array
 from calibrant.distributions import MonotoneMap
+from calibrant.distributions.pit import randomized_pit
 from calibrant.recalibration.pit_map import deviation, fit_pit_map
 
 _ROWS_PER_BIN = 300
@@ -86,7 +87,6 @@ def _strength(second: MonotoneMap) -> float:
 
 def _deviation(left: Array, right: Array, weight: Array) -> float:
     """`deviation` of PIT values, drawn uniformly between the ends of atoms."""
-    drawn = np.random.default_rng(0).random(len(left))
-    order = np.argsort(u := left + drawn * (right - left))
+    order = np.argsort(u := randomized_pit(left, right))
     rows = weight.sum() ** 2 / np.sum(weight**2)
     return deviation(u[order], np.cumsum(weight[order]) / weight.sum(), rows)

@@ -9,15 +9,15 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def run_here(
+def run_serial(
     function: Callable[[Item], Result], items: Iterable[Item]
 ) -> Iterator[tuple[Item, Result | None]]:
     """Call the function with each item, in order.
 
     Examples
     --------
-    >>> from calibrant.engines import run_here
-    >>> list(run_here(abs, [-1, 2]))
+    >>> from calibrant.engines import run_serial
+    >>> list(run_serial(abs, [-1, 2]))
     [(-1, 1), (2, 2)]
     """
     for item in items:
