@@ -11,7 +11,7 @@ import pandas as pd
 
 from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
-from calibrant.forecasting._rows import Array
+from calibrant.forecasting.series_frame import Array
 from calibrant.metrics import evaluate
 
 _SCORES = ("ecpe", "mcpe", "coverage", "crps", "nll", "epiw", "rmse", "mae")
