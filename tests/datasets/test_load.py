@@ -105,8 +105,8 @@ def test_stored_from_an_explicit_folder(stored: Path) -> None:
     assert list(data.X.columns) == ["a", "b"]
     np.testing.assert_array_equal(data.y, [3.0, 7.0, 11.0])
     assert data.y.dtype == np.float64
-    assert data.source == "https://example.org/tiny"
-    assert data.variant == "raw"
+    assert data.info.page == "https://example.org/tiny"
+    assert data.info.variant == "raw"
 
 
 def test_stored_from_the_environment(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ def test_cache_folder(
 def test_a_data_set_cannot_be_edited_in_place() -> None:
     data = load("skewed", n=10)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        data.target = "x"
+        data.frame = data.X
 
 
 def test_the_room_is_light() -> None:
