@@ -14,7 +14,6 @@ from tests.datasets.conftest import CSV
 from calibrant.datasets import cache_dir, info, load, names, variants
 from calibrant.errors import DataError, MissingFileError, ParameterError
 
-
 SERIES = ["bike_sharing", "pickups", "pm25", "metro_traffic", "air_quality"]
 PAPER = ["power_plant", "protein", "naval", "wine", *SERIES]
 

@@ -171,7 +171,7 @@ def test_rows_without_a_whole_window_are_counted() -> None:
         result = backtest(forecaster(), y, start=100)
     assert result.tested == 30
     assert len(result.dist) == 24  # the missing one, and the five whose windows hold it
-    assert "24 of 30 rows, 6 without a whole window" in str(result)
+    assert "24 of 30 rows, 6 without a complete window" in str(result)
 
 
 def test_scores_by_horizon_and_over_time() -> None:

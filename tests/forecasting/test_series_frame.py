@@ -134,6 +134,18 @@ def test_rows_appended_continue_the_clock_and_the_names() -> None:
     assert joined.report.rows == 16
 
 
+def test_new_rows_have_the_targets_of_the_old_ones() -> None:
+    two = pd.DataFrame({"a": wave(8), "b": wave(8, 1)}, hourly(8).index)
+    first = read(two.iloc[:6])
+    joined = first.append(read(two.iloc[6:, ::-1], after=first))
+    np.testing.assert_array_equal(joined.targets, two)
+    with pytest.raises(DataError, match="columns of the fit, a, b, .* got a"):
+        read(two[["a"]], after=first)
+    one = read(hourly(8).iloc[:6])
+    renamed = read(hourly(8).iloc[6:].rename("other"), after=one)
+    np.testing.assert_array_equal(one.append(renamed).targets, hourly(8).to_frame())
+
+
 def test_arrays_continue_where_the_series_ends() -> None:
     first = read(pd.Series(wave(20), range(0, 200, 10)))
     joined = first.append(read([1.0, 2.0], after=first))

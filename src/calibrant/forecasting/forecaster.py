@@ -183,7 +183,6 @@ class Forecaster(BaseEstimator):
         """
         self._check_fitted()
         new = SeriesFrame.read(y, X, series_id=self.series_id, time=self.time, after=self.series_)
-        _check_one_target(new)
         series = self.series_.append(self.design_.covariates.encode(new))
         series.report.warn_or_raise(self.repair)
         for step, forecasts in zip(self.steps_, self._advance(series), strict=True):
@@ -198,8 +197,13 @@ class Forecaster(BaseEstimator):
         return self
 
     def _prepare(self, series: SeriesFrame) -> None:
-        """Choose covariates and calendar from the rows of a first training, and keep the rows."""
-        _check_one_target(series)
+        """Choose covariates and calendar from the training rows, and keep these rows encoded."""
+        names = list(series.targets.columns)
+        if len(names) != 1:
+            raise DataError(
+                f"y must have one column besides series and time, got {len(names)}: "
+                f"{', '.join(names)}. Pass the others as X."
+            )
         covariates = Covariates.learn(series.covariates, self.past, self.future, self.static)
         needed = self.window + self.horizon
         if len(series) < needed:
@@ -237,7 +241,7 @@ class Forecaster(BaseEstimator):
         """Replace the rows by longer series; return the forecasts of the new rows, by step."""
         seen = self.series_.last_ticks()
         needed = (self.window + self.horizon) * series.clock.step
-        recent = series.since(seen - needed)  # all windows that aim at a new row
+        recent = series.since(seen - needed)  # holds all windows whose target is new
         forecasts = [step.follow(recent, seen) for step in self.steps_]
         self.series_ = series
         return forecasts
@@ -418,12 +422,3 @@ class Forecaster(BaseEstimator):
     def _check_fitted(self) -> None:
         if not hasattr(self, "steps_"):
             raise NotFittedError("This Forecaster instance is not fitted yet. Call fit(y) first.")
-
-
-def _check_one_target(series: SeriesFrame) -> None:
-    names = list(series.targets.columns)
-    if len(names) != 1:
-        raise DataError(
-            f"y must have one column besides series and time, got {len(names)}: "
-            f"{', '.join(names)}. Pass the others as X."
-        )

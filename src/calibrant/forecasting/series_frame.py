@@ -112,6 +112,8 @@ class SeriesFrame:
                 )
         targets = _numbers(table.values).iloc[order]
         clock = Clock.infer(stamps[order], code[order]) if after is None else after.clock
+        if after is not None:
+            targets = _named_like(targets, after.targets)
         report = SeriesReport(
             rows=len(stamps),
             series=len(np.unique(code)),
@@ -276,6 +278,19 @@ def _time_order(code: Index, stamps: pd.Index[Any]) -> tuple[Index, int, int]:
     same = (np.diff(time[order]) == 0) & (np.diff(code[order]) == 0)
     kept = np.append(~same, True) if len(order) else np.zeros(0, bool)
     return order[kept], int(np.sum(time < latest)), int(same.sum())
+
+
+def _named_like(targets: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
+    """Return the targets in the columns of those already seen."""
+    names = list(seen.columns)
+    if len(names) == len(targets.columns) == 1:  # a single target is known without its name
+        return targets.set_axis(names, axis="columns")
+    if sorted(targets.columns) != sorted(names):
+        raise DataError(
+            f"y must have the columns of the fit, {', '.join(names)}, besides series and time; got "
+            f"{', '.join(targets.columns)}."
+        )
+    return targets[names]
 
 
 def _numbers(values: pd.DataFrame) -> pd.DataFrame:
