@@ -139,7 +139,7 @@ def test_new_rows_have_the_targets_of_the_old_ones() -> None:
     first = read(two.iloc[:6])
     joined = first.append(read(two.iloc[6:, ::-1], after=first))
     np.testing.assert_array_equal(joined.targets, two)
-    with pytest.raises(DataError, match="columns of the fit, a, b, .* got a"):
+    with pytest.raises(DataError, match=r"columns of the fit, a, b, .* got a"):
         read(two[["a"]], after=first)
     one = read(hourly(8).iloc[:6])
     renamed = read(hourly(8).iloc[6:].rename("other"), after=one)

@@ -86,6 +86,17 @@ def read_table(data: Any, name: str, series_id: str | None, time: str | None) ->
     return Table(None, None, as_frame(values.reshape(len(values), -1)))
 
 
+def matching_rows(X: Table, y: Table, order: NDArray[np.intp]) -> pd.DataFrame:
+    """Values of X at the rows `order` of y: by time stamp if both have them, or by position."""
+    if X.stamps is not None and y.stamps is not None:
+        return X.rows_at(y.keys()[order])
+    if len(X.values) != len(y.values):
+        raise DataError(
+            f"X and y must have the same number of rows, got {len(X.values)} and {len(y.values)}."
+        )
+    return X.values.iloc[order]
+
+
 def _from_frame(frame: pd.DataFrame, name: str, series_id: str | None, time: str | None) -> Table:
     for role, column in (("series_id", series_id), ("time", time)):
         if column is not None and column not in frame.columns and column not in frame.index.names:

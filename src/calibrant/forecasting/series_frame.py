@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrant.errors import DataError
 from calibrant.forecasting._clock import Clock, Ticks
-from calibrant.forecasting._read import read_table
+from calibrant.forecasting._read import matching_rows, read_table
 from calibrant.forecasting._report import SeriesReport
 
 Array = NDArray[np.float64]
@@ -62,7 +62,7 @@ class SeriesFrame:
     tick: Ticks
     targets: pd.DataFrame
     covariates: pd.DataFrame
-    report: SeriesReport = field(default=SeriesReport(0, 0))
+    report: SeriesReport = SeriesReport(0, 0)
 
     def __len__(self) -> int:
         return len(self.tick)
@@ -100,20 +100,12 @@ class SeriesFrame:
         order, unsorted, repeated = _time_order(code, stamps)
         covariates = pd.DataFrame(index=order)
         if X is not None:
-            inputs = read_table(X, "X", series_id, time)
-            if inputs.stamps is not None and table.stamps is not None:
-                covariates = inputs.rows_at(table.keys()[order])
-            elif len(inputs.values) == len(stamps):
-                covariates = inputs.values.iloc[order]
-            else:
-                raise DataError(
-                    "X and y must have the same number of rows, got "
-                    f"{len(inputs.values)} and {len(stamps)}."
-                )
+            covariates = matching_rows(read_table(X, "X", series_id, time), table, order)
         targets = _numbers(table.values).iloc[order]
-        clock = Clock.infer(stamps[order], code[order]) if after is None else after.clock
-        if after is not None:
-            targets = _named_like(targets, after.targets)
+        if after is None:
+            clock = Clock.infer(stamps[order], code[order])
+        else:
+            clock, targets = after.clock, _named_like(targets, after.targets)
         report = SeriesReport(
             rows=len(stamps),
             series=len(np.unique(code)),
@@ -163,7 +155,7 @@ class SeriesFrame:
         )
 
     def since(self, first: Ticks) -> SeriesFrame:
-        """Return the rows of each series from a tick on, ``first[code]``."""
+        """Return the rows of each series from its tick in `first` on, (n_series,)."""
         return self.take(self.tick >= first[self.code])
 
     def before(self, tick: float) -> SeriesFrame:
