@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -62,7 +62,7 @@ class SeriesFrame:
     tick: Ticks
     targets: pd.DataFrame
     covariates: pd.DataFrame
-    report: SeriesReport = SeriesReport(0, 0)
+    report: SeriesReport = field(default=SeriesReport(0, 0))
 
     def __len__(self) -> int:
         return len(self.tick)
