@@ -107,11 +107,9 @@ class Covariates:
 
     def split(self, series: SeriesFrame) -> tuple[Array, Array, Array]:
         """Encoded past, future and static covariates, (T, c) each."""
-        frame = series.covariates
-        past, future, static = (
-            frame[self.columns(names)].to_numpy(dtype=np.float64)
-            for names in (self.past, self.future, self.static)
-        )
+        stops = np.cumsum([len(self.columns(names)) for names in (self.past, self.future)])
+        values = series.covariates.to_numpy(dtype=np.float64)
+        past, future, static = np.split(values, stops, axis=1)
         return past, future, static
 
     def check_static(self, series: SeriesFrame) -> None:
