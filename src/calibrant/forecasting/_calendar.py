@@ -42,8 +42,8 @@ class Calendar:
     ) -> Calendar:
         """Choose the features of a fit.
 
-        "auto" takes a cycle if its steps are shorter than the cycle and the series covers at
-        least two: a cycle seen once can't be told from a trend.
+        "auto" takes the cycles that are longer than a step and that the series covers at least
+        twice: a cycle seen once can't be told from a trend.
         """
         if calendar is False:
             return cls()
@@ -84,7 +84,7 @@ class Calendar:
 
 
 def _observed_cycles(series: SeriesFrame) -> tuple[str, ...]:
-    """Cycles that a series samples more than once each and covers at least twice."""
+    """Cycles that are longer than a step and that the series covers at least twice."""
     first, last = series.tick.min(), series.tick.max()
     stamps = series.clock.stamps(np.array([first, first + series.clock.step, last]))
     times: Any = stamps.to_timestamp() if isinstance(stamps, pd.PeriodIndex) else stamps
