@@ -1,4 +1,4 @@
-"""A registered data set of three rows, and a web server of our own for its download."""
+"""A registered data set of three rows, and a local web server for its download."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from calibrant.datasets import _download, _registry
+from calibrant.datasets import DatasetInfo, _download, _registry
 from calibrant.datasets._content import content_digest
-from calibrant.datasets._entry import Entry, Official
+from calibrant.datasets._stored import StoredDataset
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 CSV = b"a,b,y,leak\n1,2,3,4\n5,6,7,8\n9,10,11,12\n"
@@ -32,40 +32,30 @@ def zipped(members: dict[str, bytes]) -> bytes:
 
 @dataclass
 class Site:
-    """What the server does: the file it has, and one trouble per request until they run out."""
+    """What the server does: the file it has, and one failure per request until they run out."""
 
     content: bytes
-    troubles: list[str] = field(default_factory=list)
-    ranges: list[str | None] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    requests: int = 0
     url: str = ""
 
 
 def handler(site: Site) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked = self.headers.get("Range")
-            site.ranges.append(asked)
-            trouble = site.troubles.pop(0) if site.troubles else ""
-            if trouble.isdigit():
-                self.send_error(int(trouble))
+            site.requests += 1
+            failure = site.failures.pop(0) if site.failures else ""
+            if failure.isdigit():
+                self.send_error(int(failure))
                 return
-            start = int(asked.removeprefix("bytes=").rstrip("-")) if asked else 0
-            if start >= len(site.content):
-                self.send_error(416)
-                return
-            if trouble == "no ranges":
-                start = 0
-            body = site.content[start:]
-            self.send_response(206 if start else 200)
-            if start:
-                end = len(site.content) - 1
-                self.send_header("Content-Range", f"bytes {start}-{end}/{end + 1}")
+            body = site.content
+            self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body[: len(body) // 2] if trouble == "truncated" else body)
+            self.wfile.write(body[: len(body) // 2] if failure == "truncated" else body)
 
         def log_message(self, *arguments: object) -> None:
-            """Say nothing."""
+            """Print nothing."""
 
     return Handler
 
@@ -90,28 +80,30 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def tiny(official: Official | None) -> Entry:
-    return Entry(
-        title="Tiny",
-        description="three rows",
+def tiny(**source: str) -> StoredDataset:
+    return StoredDataset(
+        info=DatasetInfo(
+            name="tiny",
+            title="Tiny",
+            description="three rows",
+            target="y",
+            rows=3,
+            columns=3,
+            licence="none",
+            citation="nobody",
+            page="https://example.org/tiny",
+            checksum=content_digest(pd.read_csv(io.BytesIO(CSV))),
+        ),
         file="tiny.csv.gz",
-        checksum=content_digest(pd.read_csv(io.BytesIO(CSV))),
-        rows=3,
-        columns=3,
-        target="y",
         prepare=lambda raw: raw.drop(columns="leak"),
-        licence="none",
-        citation="nobody",
-        page="https://example.org/tiny",
-        official=official,
-        instructions="" if official else "ask its owner",
+        **source,
     )
 
 
 @pytest.fixture
 def stored(places: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The data set `tiny`, which nobody offers for download, in a folder."""
-    monkeypatch.setitem(_registry.STORED, "tiny", {"raw": tiny(None)})
+    monkeypatch.setitem(_registry.STORED, "tiny", {"raw": tiny(instructions="ask its owner")})
     path = places / "tiny.csv.gz"
     path.write_bytes(gzip.compress(CSV, mtime=0))
     return path
@@ -120,6 +112,6 @@ def stored(places: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def offered(places: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The data set `tiny`, offered by `site`; the path of its archive in the cache."""
-    official = Official(url=site.url, member="folder/tiny.csv")
-    monkeypatch.setitem(_registry.STORED, "tiny", {"raw": tiny(official)})
+    entry = tiny(url=site.url, member="folder/tiny.csv")
+    monkeypatch.setitem(_registry.STORED, "tiny", {"raw": entry})
     return places / "cache" / "tiny+set.zip"

@@ -100,7 +100,7 @@ def test_negative_zero_and_integer_types_do_not_matter() -> None:
 
 
 def test_a_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_layout, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(_layout, "_MAX_BYTES", 1000)
     bomb = b"a\n" + b"1\n" * 10_000
     for content in (gzip.compress(bomb), zipped({"t.csv": bomb})):
         with pytest.raises(DataError, match="unpacks to more than 1,000 bytes"):

@@ -15,14 +15,14 @@ from tests.datasets.conftest import MAIN, zipped
 
 from calibrant.datasets import info
 from calibrant.datasets import load as load_anew
-from calibrant.datasets._entry import Entry
 from calibrant.datasets._registry import STORED
+from calibrant.datasets._stored import StoredDataset
 
 DATA = os.environ.get("CALIBRANT_DATA", "")
 needs_data = pytest.mark.skipif(
     not DATA, reason="CALIBRANT_DATA is not set: it names the folder of the stored data sets"
 )
-load = functools.cache(load_anew)  # the tests only look
+load = functools.cache(load_anew)  # the tests change nothing
 ENTRIES = {
     (name, variant): entry for name, entries in STORED.items() for variant, entry in entries.items()
 }
@@ -44,15 +44,16 @@ PUBLISHED_STD = {"bike_sharing": 131.5, "air_quality": 196.6, "pm25": 77.1, "met
 
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=map("-".join, ENTRIES))
-def test_every_entry_is_complete(entry: Entry) -> None:
-    assert len(entry.checksum) == 64
+def test_every_entry_is_complete(entry: StoredDataset) -> None:
+    assert len(entry.info.checksum) == 64
     assert entry.file.endswith(".csv.gz")
-    assert entry.page.startswith("https://")
-    assert entry.licence
-    assert entry.citation
-    assert entry.paper
-    assert (entry.official is None) != (entry.instructions == "")
-    assert entry.official is None or entry.official.url.startswith("https://")
+    assert entry.info.page.startswith("https://")
+    assert entry.info.licence
+    assert entry.info.citation
+    assert entry.info.paper or (entry.info.name, "raw") not in TARGETS
+    assert (entry.url == "") != (entry.instructions == "")
+    assert entry.url == "" or entry.url.startswith("https://")
+    assert (entry.url == "") == (entry.member == "")
 
 
 @needs_data
@@ -64,7 +65,8 @@ def test_shape_is_as_registered(name: str, variant: str) -> None:
     assert data.target == known.target
     assert data.target not in data.X
     assert data.y.shape == (known.rows,)
-    assert data.task == ("forecasting" if "as_run" in STORED[name] else "regression")
+    if "as_run" in STORED[name]:
+        assert data.task == "forecasting"
     timed = data.task == "forecasting" and (variant == "raw" or name == "pickups")
     assert (data.time is not None) == timed
 
@@ -229,9 +231,8 @@ def test_the_publishers_archive_is_the_same_table(
     name: str, content: Callable[[], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = load(name).frame
-    official = STORED[name]["raw"].official
-    assert official is not None
-    (tmp_path / official.archive).write_bytes(zipped({"readme": b"x", official.member: content()}))
+    entry = STORED[name]["raw"]
+    (tmp_path / entry.archive).write_bytes(zipped({"readme": b"x", entry.member: content()}))
     monkeypatch.delenv("CALIBRANT_DATA")
     repacked = load_anew(name, data_dir=tmp_path, download=False).frame
     assert repacked.equals(expected)  # assert_frame_equal takes seconds over repeated hours

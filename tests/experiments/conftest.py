@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from calibrant.datasets import Dataset
+from calibrant.datasets import Dataset, DatasetInfo
 from calibrant.experiments import tasks
 
 
@@ -24,9 +24,10 @@ def stand_in(name: str, variant: str, data_dir: object = None) -> Dataset:
             )
     else:
         frame.loc[160:, ["a", "b"]] = frame.loc[:39, ["a", "b"]].to_numpy()
-    return Dataset(
-        name=name, frame=frame, target="y", task="regression", description="", licence=""
+    info = DatasetInfo(
+        name=name, title="", description="", target="y", rows=200, columns=3, licence=""
     )
+    return Dataset(info, frame)
 
 
 @pytest.fixture

@@ -84,6 +84,12 @@ def test_a_panel_learns_from_outcomes_known_by_then_only() -> None:
         np.testing.assert_array_equal(found.dist[known].mean, theirs.mean)
 
 
+def test_a_series_without_rows_before_the_start_is_refused() -> None:
+    y = pd.concat({"a": hourly(80), "b": hourly(80).iloc[70:]})
+    with pytest.raises(CalibrantError, match="'b' have no rows before `start`"):
+        backtest(forecaster(), y, start=60)
+
+
 def test_static_keeps_the_recalibration_of_the_fit() -> None:
     y = wave(130)
     result = backtest(forecaster(), y, start=100, policy="static")
@@ -165,7 +171,7 @@ def test_rows_without_a_whole_window_are_counted() -> None:
         result = backtest(forecaster(), y, start=100)
     assert result.tested == 30
     assert len(result.dist) == 24  # the missing one, and the five whose windows hold it
-    assert "24 of 30 rows, 6 without a whole window" in str(result)
+    assert "24 of 30 rows, 6 without a complete window" in str(result)
 
 
 def test_scores_by_horizon_and_over_time() -> None:
@@ -272,3 +278,12 @@ def test_a_checkpoint_is_found_again(make, tmp_path: Path, monkeypatch, capsys) 
     second = backtest(make(True), y, start=100, checkpoint=tmp_path)
     assert trained == []
     np.testing.assert_array_equal(first.dist.ppf(0.9), second.dist.ppf(0.9))
+
+
+def test_a_checkpoint_with_categories_is_found_again(tmp_path: Path, monkeypatch) -> None:
+    y = hourly(130)
+    X = pd.DataFrame({"kind": pd.Categorical(["u", "v"] * 65)}, index=y.index)
+    backtest(forecaster(), y, X, start=100, checkpoint=tmp_path)
+    trained = count_trainings(monkeypatch)
+    backtest(forecaster(), y, X, start=100, checkpoint=tmp_path)
+    assert trained == []

@@ -205,9 +205,9 @@ def test_repairs_are_told_and_kept_in_the_report() -> None:
     y = pd.concat([y.drop(y.index[[30, 31]]), y.iloc[[100]]])
     with pytest.warns(DataWarning) as caught:
         model = forecaster().fit(y)
-    told = " ".join(str(warning.message) for warning in caught)
+    said = " ".join(str(warning.message) for warning in caught)
     for words in ("out of order", "stamp of a later one", "1 gap in time, the longest 0 days 03"):
-        assert words in told
+        assert words in said
     report = model.report_
     assert (report.repeated, report.gaps, report.missing_target) == (1, 1, 1)
     with pytest.raises(DataError, match="repair='error' forbids it"):
@@ -224,7 +224,7 @@ def test_a_gap_in_new_rows_is_told_and_breaks_the_window(dated: pd.Series[float]
     model = forecaster().fit(dated.iloc[:100])
     with pytest.warns(DataWarning, match="1 gap in time"):
         model.update(dated.iloc[103:106])
-    with pytest.raises(DataError, match="no whole window to forecast from"):
+    with pytest.raises(DataError, match="no complete window to forecast from"):
         model.predict()
     model.update(dated.iloc[106:110])
     assert model.predict().shape == (2,)
@@ -248,6 +248,7 @@ def long_enough() -> NDArray[np.float64]:
     [
         (lambda: forecaster(window=50, horizon=5).fit(long_enough()[:40]), "has 40 rows.*takes 55"),
         (lambda: forecaster(window=50).fit(long_enough()), "Only 10? windows|windows of 50 rows"),
+        (lambda: forecaster().fit(np.zeros((60, 2))), "one column besides series and time, got 2"),
         (lambda: forecaster(window=0).fit(long_enough()), "window must be a whole number"),
         (lambda: forecaster(horizon=1.5).fit(long_enough()), "horizon must be a whole number"),
         (lambda: forecaster(repair="drop").fit(long_enough()), "repair must be"),
@@ -276,7 +277,7 @@ def test_covariates_missing_for_the_horizon() -> None:
     model = forecaster(future=["price"]).fit(y, X)
     with pytest.raises(DataError, match="needs the values of price for the next 2"):
         model.predict()
-    with pytest.raises(DataError, match="no row for 2024-01-07 07:00:00"):
+    with pytest.raises(DataError, match=r"no row for 1 of 2 .*2024-01-07 07:00:00"):
         model.predict(X=X.iloc[:151])
     with pytest.raises(DataError, match="missing values of price"):
         model.predict(X=X.assign(price=np.nan))

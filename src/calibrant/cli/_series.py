@@ -86,7 +86,7 @@ def make_forecaster(series: Series, options: SeriesOptions, voice: Voice) -> For
         past=options.past,
         future=options.future,
         static=options.static,
-        id=options.id,
+        series_id=options.id,
         time=series.time,
         random_state=options.seed,
         verbose=voice.shows_progress,

@@ -6,8 +6,7 @@
 ((500, 4), (500,))
 """
 
-from calibrant.datasets._dataset import Dataset
-from calibrant.datasets._info import DatasetInfo
+from calibrant.datasets._dataset import Dataset, DatasetInfo
 from calibrant.datasets._load import info, load, names, variants
 from calibrant.datasets._places import cache_dir
 

@@ -1,4 +1,4 @@
-"""A checksum of what a table says, whatever the file looks like that it came in."""
+"""A checksum of the content of a table, independent of its file format."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def content_digest(frame: pd.DataFrame) -> str:
     """Return the sha256 of column names, order and values of a frame, in hexadecimal.
 
-    Numbers count as float64 and text as UTF-8, so that a table keeps its digest when it is packed
-    differently, when its line ends or separators change, or when 7 is written as 7.0.
+    Numbers count as float64 and text as UTF-8, so that the digest does not depend on compression,
+    line ends or separators, nor on whether 7 is written as 7.0.
     """
     from pandas.api.types import is_numeric_dtype
 

@@ -1,4 +1,4 @@
-"""What every loader returns."""
+"""A data set and what is known about it."""
 
 from __future__ import annotations
 
@@ -13,34 +13,64 @@ if TYPE_CHECKING:
 Task = Literal["regression", "forecasting"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class DatasetInfo:
+    """What is known about a data set without reading it.
+
+    Attributes
+    ----------
+    name : str
+        The name it is loaded by.
+    title, description : str
+        The name its publisher gives it, and what its rows are.
+    target : str
+        Column to predict.
+    rows, columns : int
+        Shape of the complete frame, including the target.
+    licence : str
+        Terms of use.
+    task : {"regression", "forecasting"}
+        Whether the rows are exchangeable or ordered in time.
+    variant : {"raw", "as_run"}
+        As published, or as Cui, Hu and Zhu (2020) ran it.
+    citation, page, flaws : str
+        Whom to cite, the official page, and known defects, which are kept.
+    paper : str
+        What Cui, Hu and Zhu (2020) did with it.
+    checksum : str
+        Digest of the parsed content; empty for data that are not read from a file.
+    at_hand : bool
+        Whether it can be loaded without a download.
+    """
+
+    name: str
+    title: str
+    description: str
+    target: str
+    rows: int
+    columns: int
+    licence: str
+    task: Task = "regression"
+    variant: str = "raw"
+    citation: str = ""
+    page: str = ""
+    flaws: str = ""
+    paper: str = ""
+    checksum: str = ""
+    at_hand: bool = True
+
+
 # eq=False: comparing frames element by element is never what `==` on a data set should mean.
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """A plain table with what one needs to know to use it.
 
     Parameters
     ----------
-    name : str
-        The name it is loaded by.
+    info : DatasetInfo
     frame : pandas.DataFrame of shape (n, d + 1)
         All inputs and the target, one row per observation. The index of a series with time stamps
         is a DatetimeIndex called ``"time"``.
-    target : str
-        The column of `frame` to predict.
-    task : {"regression", "forecasting"}
-        Whether the rows are exchangeable or ordered in time.
-    description : str
-        What the rows are, in a sentence or two.
-    licence : str
-        The terms under which the data may be used.
-    variant : {"raw", "as_run"}
-        As published, or as Cui, Hu and Zhu (2020) ran it.
-    source : str
-        Where the data come from: a page or a citation. Empty for synthetic data.
-    citation : str
-        Whom to cite. Empty for synthetic data.
-    flaws : str
-        Known defects, kept as they are in the original. Empty if there are none.
     truth : dict of str to ndarray of shape (n, K), optional
         For synthetic data, the distribution that each target was drawn from: ``"weights"``,
         ``"locs"`` and ``"scales"``, the keyword arguments of ``calibrant.distributions.Mixture``,
@@ -52,19 +82,28 @@ class Dataset:
     >>> data = load("bimodal", n=100)
     >>> data.target, list(data.X.columns)
     ('y', ['x', 'shift', 'spread', 'idle'])
+    >>> data.info.licence
+    'none needed: generated'
     """
 
-    name: str
+    info: DatasetInfo
     frame: pd.DataFrame
-    target: str
-    task: Task
-    description: str
-    licence: str
-    variant: str = "raw"
-    source: str = ""
-    citation: str = ""
-    flaws: str = ""
     truth: dict[str, NDArray[np.float64]] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name it is loaded by."""
+        return self.info.name
+
+    @property
+    def target(self) -> str:
+        """The column of `frame` to predict."""
+        return self.info.target
+
+    @property
+    def task(self) -> Task:
+        """``"regression"``, or ``"forecasting"`` if the rows are ordered in time."""
+        return self.info.task
 
     @property
     def X(self) -> pd.DataFrame:
@@ -78,7 +117,7 @@ class Dataset:
 
     @property
     def time(self) -> pd.DatetimeIndex | None:
-        """The time of every row, of length n; None where the rows have no time stamps."""
+        """The time of every row, of length n; None if the rows have no time stamps."""
         import pandas as pd
 
         index = self.frame.index

@@ -1,4 +1,4 @@
-"""What all generated data share: the checks of their two arguments, and that nobody owns them."""
+"""Shared by all generated data: the checks of their arguments, and their licence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the bytes of a file to the table that its publisher wrote, packed in whatever way."""
+"""Parsing a published table from the bytes of a file or archive."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.datasets._sheet import read_sheet
+from calibrant.datasets._xlsx import read_xlsx
 from calibrant.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Far above the largest table here (3.5 MB): what unpacks to more is a bomb or another file.
-_MOST_BYTES = 256 * 2**20
+# Far above the largest table here (3.5 MB): more is a zip bomb or another file.
+_MAX_BYTES = 256 * 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """How a publisher writes a table.
+    """How a table is written.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Layout:
     missing : tuple of str
         Texts that stand for a gap, besides an empty cell.
     sheet : bool
-        The file is an Excel workbook, and the table its first sheet.
+        Whether the file is an Excel workbook with the table as its first sheet.
     """
 
     sep: str = ","
@@ -55,21 +55,21 @@ def read_layout(content: bytes, layout: Layout, member: str) -> pd.DataFrame:
         Of a CSV file, a workbook, or one of them in a zip or gzip archive.
     layout : Layout
     member : str
-        The one file of a zip archive that is read; the others are not touched.
+        The only file of a zip archive that is read.
     """
     import pandas as pd
 
     try:
         plain = _unpack(content, layout, member)
         if layout.sheet:
-            return read_sheet(plain)
+            return read_xlsx(plain)
         frame = pd.read_csv(
             io.BytesIO(plain),
             sep=layout.sep,
             dtype=str,
             header=None if layout.header else 0,
             names=list(layout.header) or None,
-            # "NA" is a borough and "None" a kind of day: a text is a gap only where we say so.
+            # "NA" is a borough and "None" a kind of day: only the registered texts mean a gap.
             keep_default_na=False,
             na_values=["", *layout.missing],
         )
@@ -81,9 +81,9 @@ def read_layout(content: bytes, layout: Layout, member: str) -> pd.DataFrame:
 
 
 def _typed(column: pd.Series[str], decimal: str) -> pd.Series[Any]:
-    """Make numbers of a column if all its texts are numbers.
+    """Convert a column to numbers if all its texts are numbers.
 
-    Python's own conversion: that of some versions of pandas is off in the last digit, and a
+    The conversion is that of Python: some versions of pandas are off in the last digit, and the
     checksum must not depend on the version.
     """
     import pandas as pd
@@ -93,27 +93,25 @@ def _typed(column: pd.Series[str], decimal: str) -> pd.Series[Any]:
         values = np.array(texts.to_list(), dtype=np.float64)
     except ValueError:
         return column
-    whole = bool((values == np.floor(values)).all())  # a gap is not
+    whole = bool((values == np.floor(values)).all())  # False with gaps: nan != nan
     return pd.Series(values.astype(np.int64) if whole else values, index=column.index)
 
 
 def _unpack(content: bytes, layout: Layout, member: str) -> bytes:
-    """Take the member out of a zip file, the content out of a gzip file; nothing hits the disk."""
+    """Unpack zip and gzip files in memory."""
     if content.startswith(b"PK\x03\x04"):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if layout.sheet and "xl/workbook.xml" in archive.namelist():
                 return content  # a workbook is a zip file itself
-            if archive.getinfo(member).file_size > _MOST_BYTES:
-                raise DataError(f"{member} unpacks to more than {_MOST_BYTES:,} bytes.")
             with archive.open(member) as file:
-                return _unpack(_bounded(file.read(_MOST_BYTES + 1)), layout, member)
+                return _unpack(_bounded(file.read(_MAX_BYTES + 1)), layout, member)
     if content.startswith(b"\x1f\x8b"):
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-            return _bounded(file.read(_MOST_BYTES + 1))
+            return _bounded(file.read(_MAX_BYTES + 1))
     return content
 
 
 def _bounded(content: bytes) -> bytes:
-    if len(content) > _MOST_BYTES:
-        raise DataError(f"the file unpacks to more than {_MOST_BYTES:,} bytes.")
+    if len(content) > _MAX_BYTES:
+        raise DataError(f"the file unpacks to more than {_MAX_BYTES:,} bytes.")
     return content

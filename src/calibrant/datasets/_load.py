@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from calibrant.datasets import series, synthetic
-from calibrant.datasets._dataset import Dataset
+from calibrant.datasets._dataset import Dataset, DatasetInfo
 from calibrant.datasets._draws import RandomState, generator, row_count
-from calibrant.datasets._info import DatasetInfo, stored_info
 from calibrant.datasets._registry import STORED
-from calibrant.datasets._stored import Folder, read_stored
+from calibrant.datasets._stored import Folder
 from calibrant.errors import ParameterError
 
-_GENERATORS = {
-    "heteroscedastic": synthetic.heteroscedastic,
-    "skewed": synthetic.skewed,
-    "bimodal": synthetic.bimodal,
-    "discrete": synthetic.discrete,
-    "seasonal": series.seasonal,
+_GENERATED: dict[str, Callable[..., Dataset]] = {
+    generate.__name__: generate for generate in (*synthetic.GENERATORS, *series.GENERATORS)
 }
 
 
@@ -30,14 +26,14 @@ def names() -> list[str]:
     Returns
     -------
     list of str
-        The synthetic sets, the one that comes with scikit-learn, then the stored ones.
+        The synthetic sets, the one that comes with scikit-learn, then those that are files.
 
     Examples
     --------
     >>> names()[:3]
     ['heteroscedastic', 'skewed', 'bimodal']
     """
-    return [*_GENERATORS, "diabetes", *STORED]
+    return [*_GENERATED, "diabetes", *STORED]
 
 
 def variants(name: str) -> list[str]:
@@ -62,7 +58,7 @@ def info(name: str, variant: str = "raw", data_dir: Folder = None) -> DatasetInf
     variant : {"raw", "as_run"}
         One of `variants`.
     data_dir : path, optional
-        Folder to look in first, to tell whether it is at hand.
+        Folder to search first for its file.
 
     Returns
     -------
@@ -73,21 +69,11 @@ def info(name: str, variant: str = "raw", data_dir: Folder = None) -> DatasetInf
     >>> info("wine").rows, info("wine").target
     (4898, 'quality')
     """
-    _check_name(name)
-    if name in STORED:
-        return stored_info(name, variant, data_dir)
-    data = load(name, variant)  # made in an instant
-    return DatasetInfo(
-        name=name,
-        title=name,
-        description=data.description,
-        task=data.task,
-        target=data.target,
-        rows=len(data.frame),
-        columns=len(data.frame.columns),
-        licence=data.licence,
-        citation=data.citation,
-    )
+    _check_variant(name, variant)
+    if name not in STORED:
+        return load(name).info  # made in an instant
+    stored = STORED[name][variant]
+    return replace(stored.info, at_hand=stored.find(data_dir) is not None)
 
 
 def load(
@@ -101,10 +87,10 @@ def load(
 ) -> Dataset:
     """Load a data set by its name.
 
-    The files of the paper's nine data sets are looked for in `data_dir`, in the folder that the
+    The files of the paper's nine data sets are searched for in `data_dir`, in the folder that the
     environment variable CALIBRANT_DATA names and in the cache (`cache_dir`), and are otherwise
-    downloaded from their official page into the cache. Whatever the file looks like, its parsed
-    content must have the registered checksum.
+    downloaded from their official page into the cache. The parsed content must have the
+    registered checksum.
 
     Parameters
     ----------
@@ -113,15 +99,15 @@ def load(
     variant : {"raw", "as_run"}
         As its publisher wrote it, or, for the five series, as the paper ran it.
     data_dir : path, optional
-        Folder to look in first.
+        Folder to search first.
     download : bool
-        Whether a file that is in no folder is fetched.
+        Whether to download a file that is in no folder.
     random_state : int, numpy.random.Generator or None
-        Seed or source of the draws: the rows of a synthetic set, or which `n` rows of a real one
-        are kept. None is a fresh seed.
+        Seed or source of randomness: of the rows of a synthetic set, or of the choice of `n` rows
+        of a real one. None is a fresh seed.
     n : int, optional
-        Number of rows. A synthetic set has 2000 unless told otherwise; of a real one, all rows
-        are kept, or `n` of them at random and in their original order; of a series the first `n`.
+        Number of rows. A synthetic set has 2000 by default; of a real one, all rows are kept, or
+        `n` random ones in their original order; of a series the first `n`.
 
     Returns
     -------
@@ -142,16 +128,16 @@ def load(
     >>> load("diabetes", n=100).X.shape
     (100, 10)
     """
-    _check_name(name)
-    if name in STORED:
-        data = read_stored(name, variant, data_dir, fetch=download)
-        return _subset(data, n, random_state)
-    if variant != "raw":
-        raise ParameterError(f"variant of data set {name!r} must be 'raw'; got {variant!r}.")
-    if name in _GENERATORS:
-        generate = _GENERATORS[name]
-        return generate(random_state=random_state) if n is None else generate(n, random_state)
-    return _subset(_diabetes(), n, random_state)
+    _check_variant(name, variant)
+    if name in _GENERATED:
+        size = {} if n is None else {"n": n}
+        return _GENERATED[name](random_state=random_state, **size)
+    if name == "diabetes":
+        data = _diabetes()
+    else:
+        stored = STORED[name][variant]
+        data = Dataset(stored.info, stored.read(data_dir, fetch=download))
+    return data if n is None else _subset(data, n, random_state)
 
 
 def _diabetes() -> Dataset:
@@ -159,28 +145,35 @@ def _diabetes() -> Dataset:
 
     # Unscaled: scikit-learn's default divides each column by its norm, and units get lost.
     frame = load_diabetes(as_frame=True, scaled=False).frame
-    return Dataset(
+    info = DatasetInfo(
         name="diabetes",
-        frame=frame.rename(columns={"target": "progression"}),
-        target="progression",
-        task="regression",
+        title="diabetes",
         description="Disease progression of 442 diabetes patients one year after ten baseline "
         "measurements.",
+        target="progression",
+        rows=442,
+        columns=11,
         licence="BSD-3-Clause (distributed with scikit-learn)",
         citation="Efron, Hastie, Johnstone, Tibshirani (2004), Least angle regression, "
         "Annals of Statistics 32, 407-499",
     )
+    return Dataset(info, frame.rename(columns={"target": "progression"}))
 
 
-def _subset(data: Dataset, n: int | None, random_state: RandomState) -> Dataset:
-    if n is None:
-        return data
-    rows = len(data.frame)
-    if data.task == "forecasting":  # a series with holes would be another series
-        return dataclasses.replace(data, frame=data.frame.iloc[: row_count(n, at_most=rows)])
-    kept = generator(random_state).choice(rows, size=row_count(n, at_most=rows), replace=False)
-    frame = data.frame.iloc[np.sort(kept)].reset_index(drop=True)
-    return dataclasses.replace(data, frame=frame)
+def _subset(data: Dataset, n: int, random_state: RandomState) -> Dataset:
+    total = len(data.frame)
+    rows = row_count(n, at_most=total)
+    if data.task == "forecasting":  # a series with random gaps would be another series
+        return replace(data, frame=data.frame.iloc[:rows])
+    kept = np.sort(generator(random_state).choice(total, size=rows, replace=False))
+    return replace(data, frame=data.frame.iloc[kept].reset_index(drop=True))
+
+
+def _check_variant(name: str, variant: str) -> None:
+    known = variants(name)
+    if variant not in known:
+        choices = " or ".join(map(repr, known))
+        raise ParameterError(f"variant of data set {name!r} must be {choices}; got {variant!r}.")
 
 
 def _check_name(name: str) -> None:

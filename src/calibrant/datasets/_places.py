@@ -1,4 +1,4 @@
-"""Where data files are looked for."""
+"""Folders that are searched for data files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CACHE_VARIABLE = "CALIBRANT_CACHE"
 
 
 def cache_dir() -> Path:
-    """Folder of downloaded files: CALIBRANT_CACHE, or where this system keeps such things.
+    """Folder of downloaded files: CALIBRANT_CACHE, or inside the cache folder of this system.
 
     Examples
     --------
@@ -33,14 +33,14 @@ def cache_dir() -> Path:
 
 
 def search_folders(data_dir: str | os.PathLike[str] | None) -> list[Path]:
-    """Folders to look in, in this order: the one passed, the one in CALIBRANT_DATA, the cache."""
+    """Folders to search, in this order: the one passed, the one in CALIBRANT_DATA, the cache."""
     named = {"data_dir": data_dir, DATA_VARIABLE: os.environ.get(DATA_VARIABLE)}
     folders = []
     for name, value in named.items():
         if not value:
             continue
         folder = Path(value).expanduser()
-        if not folder.is_dir():  # a slip of the pen must not end in a download
+        if not folder.is_dir():  # a misspelled folder must not lead to a download
             raise MissingFileError(f"There is no folder {folder}, which {name} names.")
         folders.append(folder)
     return [*folders, cache_dir()]

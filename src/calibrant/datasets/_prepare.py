@@ -1,8 +1,8 @@
-"""From the table a publisher wrote to the table one can learn from.
+"""From the published table to the one that `load` returns.
 
-Only what is certain is done here: columns that give the target away or number the rows go, codes
-for "not measured" become gaps, text becomes a category and the time of a row its index. Gaps are
-not filled and odd values are not repaired; the registry names them.
+Only what is certain is done here: columns that reveal the target or number the rows are dropped,
+codes for "not measured" become gaps, text becomes a category and the time of a row its index.
+Gaps are not filled and implausible values are not repaired; the registry lists them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Prepare = Callable[["pd.DataFrame"], "pd.DataFrame"]
 
 
-def as_it_is(raw: pd.DataFrame) -> pd.DataFrame:
+def as_published(raw: pd.DataFrame) -> pd.DataFrame:
     """Keep every column."""
     return raw
 
@@ -35,7 +35,7 @@ def bike_sharing(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def pickups(raw: pd.DataFrame) -> pd.DataFrame:
-    """One row an hour and borough; `NA` is the borough of pick-ups whose place is unknown."""
+    """One row per hour and borough; `NA` is the borough of pick-ups at an unknown location."""
     import pandas as pd
 
     frame = raw.drop(columns="pickup_dt").astype({"borough": "category", "hday": "category"})
@@ -43,15 +43,15 @@ def pickups(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def pickups_total(raw: pd.DataFrame) -> pd.DataFrame:
-    """One row an hour: pick-ups summed over the boroughs, which share their weather."""
+    """One row per hour: pick-ups summed over the boroughs, which share their weather."""
     import pandas as pd
 
     frame = raw.assign(hday=(raw["hday"] == "Y").astype("int64")).drop(columns="borough")
     rules = dict.fromkeys(frame.columns.drop("pickup_dt"), "first") | {"pickups": "sum"}
     hourly = frame.groupby("pickup_dt", sort=True).agg(rules)
     time = pd.Series(pd.to_datetime(hourly.index))
-    last = [name for name in hourly.columns if name != "pickups"]
-    return _timed(hourly[[*last, "pickups"]], time)
+    inputs = [name for name in hourly.columns if name != "pickups"]
+    return _timed(hourly[[*inputs, "pickups"]], time)
 
 
 def pm25(raw: pd.DataFrame) -> pd.DataFrame:
@@ -63,7 +63,7 @@ def pm25(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def metro_traffic(raw: pd.DataFrame) -> pd.DataFrame:
-    """Keep every row, repeated hours too: which one to keep is the user's decision."""
+    """Keep every row, also repeated hours: which one to keep is the user's decision."""
     import pandas as pd
 
     text = ["holiday", "weather_main", "weather_description"]

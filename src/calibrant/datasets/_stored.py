@@ -1,19 +1,20 @@
-"""Finding, fetching and reading the stored data sets."""
+"""Finding, downloading and reading the data sets that are files."""
 
 from __future__ import annotations
 
 import os
+import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from calibrant.datasets._content import content_digest
-from calibrant.datasets._dataset import Dataset
+from calibrant.datasets._dataset import DatasetInfo
 from calibrant.datasets._download import download
-from calibrant.datasets._entry import Entry, Official
 from calibrant.datasets._layout import Layout, read_layout
 from calibrant.datasets._places import DATA_VARIABLE, cache_dir, search_folders
-from calibrant.datasets._registry import STORED
-from calibrant.errors import DataError, MissingFileError, ParameterError
+from calibrant.datasets._prepare import Prepare, as_published
+from calibrant.errors import DataError, MissingFileError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,107 +22,97 @@ if TYPE_CHECKING:
 Folder = str | os.PathLike[str] | None
 
 
-def entry_of(name: str, variant: str) -> Entry:
-    """The registered entry of a variant."""
-    for known, entry in STORED[name].items():
-        if known == variant:
-            return entry
-    choices = " or ".join(repr(known) for known in STORED[name])
-    raise ParameterError(f"variant of data set {name!r} must be {choices}; got {variant!r}.")
+@dataclass(frozen=True, kw_only=True)
+class StoredDataset:
+    """A data set that is read from a file.
 
+    Parameters
+    ----------
+    info : DatasetInfo
+        Its checksum is that of the parsed content, before `prepare` (see `content_digest`).
+    file : str
+        Name of the comma separated file inside a data folder; the publisher's archive and the
+        file in it are recognised by their own names.
+    prepare : callable
+        From the parsed frame to the one that `load` returns.
+    url, member : str
+        Archive that the publisher offers for download, and the file in it.
+    layout : Layout
+        How the publisher's file is written.
+    instructions : str
+        How to get a file that has no `url`.
+    """
 
-def find_stored(entry: Entry, data_dir: Folder) -> tuple[Path, Layout] | None:
-    """The file of an entry and how it is written, from the first folder that has it."""
-    for folder in search_folders(data_dir):
-        for name, layout in _packings(entry).items():
-            path = folder / name
-            if path.is_file():
-                return path, layout
-    return None
+    info: DatasetInfo
+    file: str
+    prepare: Prepare = as_published
+    url: str = ""
+    member: str = ""
+    layout: Layout = field(default_factory=Layout)
+    instructions: str = ""
 
+    @property
+    def archive(self) -> str:
+        """File name of the publisher's archive."""
+        return self.url.rsplit("/", 1)[-1]
 
-def read_stored(name: str, variant: str, data_dir: Folder, *, fetch: bool = True) -> Dataset:
-    """Read a registered data set, downloading it if no folder has it."""
-    entry = entry_of(name, variant)
-    found = find_stored(entry, data_dir)
-    if found is not None:
-        frame = _read(*found, name, entry)
-    elif fetch and entry.official is not None:
-        frame = _fetch(name, entry, entry.official)
-    else:
-        raise MissingFileError(_where_to_get(name, entry))
-    return Dataset(
-        name=name,
-        variant=variant,
-        frame=entry.prepare(frame),
-        target=entry.target,
-        task=entry.task,
-        description=entry.description,
-        licence=entry.licence,
-        citation=entry.citation,
-        source=entry.page,
-        flaws=entry.flaws,
-    )
+    def find(self, data_dir: Folder) -> tuple[Path, Layout] | None:
+        """Return the file and how it is written, from the first folder that has it."""
+        plain = Layout(missing=self.layout.missing)
+        layouts = {self.file: plain, self.file.removesuffix(".gz"): plain}
+        if self.url:
+            layouts |= {self.archive: self.layout, PurePosixPath(self.member).name: self.layout}
+        for folder in search_folders(data_dir):
+            for name, layout in layouts.items():
+                path = folder / name
+                if path.is_file():
+                    return path, layout
+        return None
 
+    def read(self, data_dir: Folder, *, fetch: bool = True) -> pd.DataFrame:
+        """Read and prepare the table, downloading it if no folder has it."""
+        found = self.find(data_dir)
+        if found is not None:
+            path, layout = found
+            return self.prepare(self._parse(path.read_bytes(), layout, str(path)))
+        if not fetch or not self.url:
+            raise MissingFileError(self._where_to_get())
+        try:
+            content = download(self.url)
+        except MissingFileError as error:
+            raise MissingFileError(f"{error} {self._where_to_get()}") from error
+        frame = self._parse(content, self.layout, self.url)
+        _write(content, cache_dir() / self.archive)  # only what has the right content is kept
+        return self.prepare(frame)
 
-def _packings(entry: Entry) -> dict[str, Layout]:
-    """Names that the table may have in a folder, each with the layout of that file."""
-    plain = Layout(missing=entry.missing)
-    names = {entry.file: plain, entry.file.removesuffix(".gz"): plain}
-    if entry.official is not None:
-        official = entry.official
-        member = PurePosixPath(official.member).name
-        names |= {official.archive: official.layout, member: official.layout}
-    return names
+    def _parse(self, content: bytes, layout: Layout, origin: str) -> pd.DataFrame:
+        name, expected = self.info.name, self.info.checksum
+        try:
+            frame = read_layout(content, layout, self.member)
+        except DataError as error:
+            raise DataError(f"{origin} is not data set {name!r}: {error} Replace it.") from error
+        digest = content_digest(frame)
+        if digest != expected:
+            raise DataError(
+                f"{origin} does not hold the registered content of data set {name!r}: expected "
+                f"checksum {expected}, got {digest}. It is damaged or another version; replace it."
+            )
+        return frame
 
-
-def _read(path: Path, layout: Layout, name: str, entry: Entry) -> pd.DataFrame:
-    member = entry.official.member if entry.official is not None else ""
-    try:
-        frame = read_layout(path.read_bytes(), layout, member)
-    except DataError as error:
-        raise DataError(f"{path} is not data set {name!r}: {error} Replace it.") from error
-    digest = content_digest(frame)
-    if digest != entry.checksum:
-        raise DataError(
-            f"{path} does not hold the registered content of data set {name!r}: expected checksum "
-            f"{entry.checksum}, got {digest}. The copy is damaged or another version; replace it."
+    def _where_to_get(self) -> str:
+        file = PurePosixPath(self.file)
+        how = self.instructions or "download it from the official page"
+        return (
+            f"Data set {self.info.name!r} is the file {file} (or {file.stem}), which is in none of "
+            f"the folders searched. To get it, {how} ({self.info.page}), and pass data_dir= or set "
+            f"{DATA_VARIABLE} to the folder that holds it."
         )
-    return frame
 
 
-def _fetch(name: str, entry: Entry, official: Official) -> pd.DataFrame:
-    """Download into the cache; only a file with the right content gets its final name."""
-    from filelock import FileLock
-
-    folder = cache_dir()
-    folder.mkdir(parents=True, exist_ok=True)
-    target, part = folder / official.archive, folder / f"{official.archive}.part"
-    with FileLock(folder / f"{official.archive}.lock"):  # two processes share one download
-        if target.is_file():
-            return _read(target, official.layout, name, entry)
-        resumed = part.exists()
-        while True:
-            try:
-                download(official.url, part)
-                frame = _read(part, official.layout, name, entry)
-            except MissingFileError as error:
-                raise MissingFileError(f"{error} {_where_to_get(name, entry)}") from error
-            except DataError:
-                part.unlink()
-                if not resumed:
-                    raise
-                resumed = False  # what was there may have been a piece of another file
-            else:
-                os.replace(part, target)
-                return frame
-
-
-def _where_to_get(name: str, entry: Entry) -> str:
-    file = PurePosixPath(entry.file)
-    how = entry.instructions or "download it from the official page"
-    return (
-        f"Data set {name!r} is the file {file} (or {file.stem}), which is in none of the folders "
-        f"looked at. To get it, {how} ({entry.page}), and pass data_dir= or set {DATA_VARIABLE} "
-        "to the folder that holds it."
-    )
+def _write(content: bytes, path: Path) -> None:
+    """Write a file completely or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        part = Path(folder) / path.name
+        part.write_bytes(content)
+        os.replace(part, path)

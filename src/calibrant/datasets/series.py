@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant.datasets._dataset import Dataset
+from calibrant.datasets._dataset import Dataset, DatasetInfo
 from calibrant.datasets._draws import GENERATED, RandomState, generator, row_count
 from calibrant.errors import ParameterError
 
-__all__ = ["seasonal"]
-
-_MEMORY = 0.7  # of the noise, from one hour to the next
+_AUTOCORRELATION = 0.7  # of the noise, from one hour to the next
 _WARM_UP = 24 * 14
 
 
 def seasonal(n: int = 2000, random_state: RandomState = 0, horizon: int = 1) -> Dataset:
-    r"""An hourly series with a day, a week, an input and noise that remembers.
+    r"""An hourly series with daily and weekly seasons, an input and autocorrelated noise.
 
     With s_t the sum of the two seasons and the effect of the input `temperature`,
 
@@ -50,7 +48,7 @@ def seasonal(n: int = 2000, random_state: RandomState = 0, horizon: int = 1) -> 
 
     rows, ahead = row_count(n), _horizon(horizon)
     rng = generator(random_state)
-    # Hours before the first row: its truth looks back on them, and the noise forgets its start.
+    # The truth of the first row depends on hours before it, and the noise must forget its start.
     warm = _WARM_UP
     hours = np.arange(-warm, rows)
     month = 2 * np.pi * hours / (24 * 30)
@@ -62,29 +60,38 @@ def seasonal(n: int = 2000, random_state: RandomState = 0, horizon: int = 1) -> 
     noise = np.empty(len(hours))
     previous = 0.0
     for t, shock in enumerate(shocks):
-        previous = noise[t] = _MEMORY * previous + shock
+        previous = noise[t] = _AUTOCORRELATION * previous + shock
     y = level + noise
     now = slice(warm, None)
-    locs = level[now] + _MEMORY**ahead * noise[warm - ahead : len(hours) - ahead]
-    variance = sum(_MEMORY ** (2 * j) * scale[warm - j : len(hours) - j] ** 2 for j in range(ahead))
-    time = pd.date_range("2020-01-06", periods=rows, freq="h", name="time")  # a Monday
-    return Dataset(
-        name="seasonal",
-        frame=pd.DataFrame({"temperature": temperature[now], "y": y[now]}, index=time),
-        target="y",
-        task="forecasting",
-        description="An hourly series with a daily and a weekly season, one input, and noise that "
-        "remembers and is largest at noon.",
-        licence=GENERATED,
-        truth={
-            "weights": np.ones((rows, 1)),
-            "locs": locs[:, None],
-            "scales": np.sqrt(variance)[:, None],
-        },
+    locs = level[now] + _AUTOCORRELATION**ahead * noise[warm - ahead : len(hours) - ahead]
+    variance = sum(
+        _AUTOCORRELATION ** (2 * j) * scale[warm - j : len(hours) - j] ** 2 for j in range(ahead)
     )
+    time = pd.date_range("2020-01-06", periods=rows, freq="h", name="time")  # a Monday
+    info = DatasetInfo(
+        name="seasonal",
+        title="seasonal",
+        description="An hourly series with a daily and a weekly season, one input, and "
+        "autocorrelated noise that is largest at noon.",
+        target="y",
+        rows=rows,
+        columns=2,
+        task="forecasting",
+        licence=GENERATED,
+    )
+    frame = pd.DataFrame({"temperature": temperature[now], "y": y[now]}, index=time)
+    truth = {
+        "weights": np.ones((rows, 1)),
+        "locs": locs[:, None],
+        "scales": np.sqrt(variance)[:, None],
+    }
+    return Dataset(info, frame, truth)
 
 
 def _horizon(horizon: int) -> int:
     if isinstance(horizon, int | np.integer) and 1 <= horizon <= _WARM_UP:
         return int(horizon)
     raise ParameterError(f"horizon must be a whole number from 1 to {_WARM_UP}; got {horizon!r}.")
+
+
+GENERATORS = (seasonal,)  # what `load` knows by name

@@ -9,10 +9,10 @@ input    distribution   what it does
 `x`      U(-3, 3)       drives the mean, the spread and the shape
 `shift`  N(0, 1)        moves the whole distribution a little
 `spread` U(-1, 1)       widens or narrows it a little
-`idle`   N(0, 1)        nothing: a good model learns to leave it alone
+`idle`   N(0, 1)        nothing: a good model learns to ignore it
 ======== ============== =====================================================
 
-`x` does most of the work, so a picture over `x` alone tells the story.
+`x` has the largest effect, so that a plot over `x` alone shows most of it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.datasets._dataset import Dataset
+from calibrant.datasets._dataset import Dataset, DatasetInfo
 from calibrant.datasets._draws import GENERATED, RandomState, generator, row_count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = ["bimodal", "discrete", "heteroscedastic", "skewed"]
 
 
 def heteroscedastic(n: int = 2000, random_state: RandomState = 0) -> Dataset:
@@ -139,7 +137,7 @@ def bimodal(n: int = 2000, random_state: RandomState = 0) -> Dataset:
 
 
 def discrete(n: int = 2000, random_state: RandomState = 0) -> Dataset:
-    """Whole numbers from a few to a dozen values a row, as scores and counts are.
+    """Whole numbers, with three to a dozen possible values per row, like scores and counts.
 
     Each target is one of twenty equally likely values: the twenty quantiles of a normal
     distribution at 1/40, 3/40 ... 39/40, rounded.
@@ -154,7 +152,7 @@ def discrete(n: int = 2000, random_state: RandomState = 0) -> Dataset:
     Returns
     -------
     Dataset
-        With ``truth`` of 20 samples a row.
+        With ``truth`` of 20 samples per row.
 
     Examples
     --------
@@ -216,7 +214,7 @@ def _draw_dataset(
 ) -> Dataset:
     """Draw one target per row from its mixture; the three arrays have shape (n, K)."""
     n, n_components = weights.shape
-    # Counting the cumulative weights below a uniform draw picks a component per row.
+    # The number of cumulative weights below a uniform draw is a random component per row.
     below = rng.uniform(size=(n, 1)) > np.cumsum(weights, axis=1)
     chosen = np.minimum(below.sum(axis=1), n_components - 1)  # rounding may leave the sum below 1
     row = np.arange(n)
@@ -234,12 +232,17 @@ def _dataset(
 ) -> Dataset:
     import pandas as pd
 
-    return Dataset(
+    frame = pd.DataFrame(vars(inputs) | {"y": y})
+    info = DatasetInfo(
         name=name,
-        frame=pd.DataFrame(vars(inputs) | {"y": y}),
-        target="y",
-        task="regression",
+        title=name,
         description=description,
+        target="y",
+        rows=len(frame),
+        columns=len(frame.columns),
         licence=GENERATED,
-        truth=truth,
     )
+    return Dataset(info, frame, truth)
+
+
+GENERATORS = (heteroscedastic, skewed, bimodal, discrete)  # what `load` knows by name

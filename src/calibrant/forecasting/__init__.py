@@ -1,8 +1,9 @@
-"""Forecasts over windows of series, back-testing, and calibration that follows time."""
+"""Forecasts over windows of series, back-testing, and calibration that adapts over time."""
 
 from calibrant.forecasting._backtest import Backtest, Forecasts
 from calibrant.forecasting._report import SeriesReport
 from calibrant.forecasting.backtesting import backtest
 from calibrant.forecasting.forecaster import Forecaster
+from calibrant.forecasting.series_frame import SeriesFrame
 
-__all__ = ["Backtest", "Forecaster", "Forecasts", "SeriesReport", "backtest"]
+__all__ = ["Backtest", "Forecaster", "Forecasts", "SeriesFrame", "SeriesReport", "backtest"]

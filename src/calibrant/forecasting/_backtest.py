@@ -1,4 +1,4 @@
-"""What a back-test found."""
+"""Results of a back-test: forecasts with their outcomes, and scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
-from calibrant.forecasting._rows import Array
+from calibrant.forecasting.series_frame import Array
 from calibrant.metrics import evaluate
 
 _SHOWN = ("n", "ecpe", "ecpe_floor", "coverage", "crps", "rmse", "epiw")  # fit into a line
@@ -19,14 +19,14 @@ _SHOWN = ("n", "ecpe", "ecpe_floor", "coverage", "crps", "rmse", "epiw")  # fit 
 
 @dataclass(frozen=True, eq=False)
 class Forecasts:
-    """Forecasts a fixed number of steps ahead, in order of time, beside what came.
+    """Forecasts a fixed number of steps ahead in order of time, with their outcomes.
 
     Attributes
     ----------
     dist : Distribution of n rows
     y_true : array of shape (n,)
     index : pandas index of n rows
-        Time that each row is about; with the series before it for a panel.
+        Time that each forecast is for; series and time for a panel.
     """
 
     dist: Distribution
@@ -46,10 +46,10 @@ class Backtest:
     by_horizon : dict of int to Forecasts
         Forecasts 1, 2 ... steps ahead.
     forecaster : Forecaster
-        The model as it is after the last row.
+        The model after the last row.
     policy : str
     tested : int
-        Rows from the start on; those without a whole window or a target have no forecast.
+        Rows from the start on; those without a complete window or a target have no forecast.
     """
 
     by_horizon: dict[int, Forecasts]
@@ -69,7 +69,7 @@ class Backtest:
 
     @property
     def index(self) -> pd.Index[Any]:
-        """Time of the rows of `dist`, with the series before it for a panel."""
+        """Time of the rows of `dist`; series and time for a panel."""
         return self.by_horizon[1].index
 
     def scores(self, *, coverage: float = 0.9) -> pd.DataFrame:
@@ -115,7 +115,7 @@ class Backtest:
 
     def __str__(self) -> str:
         first, n = self.by_horizon[1], len(self.by_horizon[1])
-        left_out = f", {self.tested - n:,} without a whole window" if n < self.tested else ""
+        left_out = f", {self.tested - n:,} without a complete window" if n < self.tested else ""
         scores = self.scores()[[*_SHOWN]].round(4).to_string()
         return (
             f"Back-test, policy {self.policy!r}: {n:,} of {self.tested:,} rows{left_out}, from "

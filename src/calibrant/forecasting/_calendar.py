@@ -1,4 +1,4 @@
-"""Calendar features: what anyone knows about a time to come."""
+"""Calendar features, which are known for any time to come."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calibrant.errors import DataError, ParameterError
-from calibrant.forecasting._clock import DAY, Clock, Ticks
-from calibrant.forecasting._rows import Array
+from calibrant.forecasting.series_frame import Array, SeriesFrame
 
 # Length of each cycle in days.
 CYCLES = {"hour": 1.0, "weekday": 7.0, "season": 365.25}
@@ -19,7 +18,7 @@ CYCLES = {"hour": 1.0, "weekday": 7.0, "season": 365.25}
 
 @dataclass(frozen=True)
 class Calendar:
-    """Features of a time stamp: cycles as points on a circle, and a flag of holidays.
+    """Features of a time stamp: cycles as points on a circle, and an indicator of holidays.
 
     ``hour`` is the time of day, ``weekday`` the day of the week and ``season`` the day of the
     year, each as ``sin`` and ``cos`` of its angle, so that the end of a cycle meets its start.
@@ -28,7 +27,7 @@ class Calendar:
     ----------
     cycles : tuple of names
     holidays : tuple of dates as text, or None
-        The flag is 1 on these days; None leaves it out.
+        The indicator is 1 on these days; None leaves it out.
     """
 
     cycles: tuple[str, ...] = ()
@@ -39,58 +38,57 @@ class Calendar:
         cls,
         calendar: Literal["auto"] | Sequence[str] | bool,
         holidays: Iterable[Any] | None,
-        clock: Clock,
-        ticks: Ticks,
+        series: SeriesFrame,
     ) -> Calendar:
         """Choose the features of a fit.
 
-        "auto" takes a cycle if the series steps through it and has seen it at least twice: what
-        was seen once can't be told from a trend.
+        "auto" takes the cycles that are longer than a step and that the series covers at least
+        twice: a cycle seen once can't be told from a trend.
         """
-        if isinstance(calendar, str) and calendar != "auto":
-            calendar = [calendar]
         if calendar is False:
             return cls()
-        dated = clock.unit != "integer"
-        if calendar == "auto" or calendar is True:
-            chosen = _telling_cycles(clock, ticks) if dated else ()
+        dated = series.clock.unit != "integer"
+        if calendar is True or calendar == "auto":
+            cycles = _observed_cycles(series) if dated else ()
         else:
-            chosen = tuple(calendar)
-            unknown = [name for name in chosen if name not in CYCLES]
+            cycles = (calendar,) if isinstance(calendar, str) else tuple(calendar)
+            unknown = [name for name in cycles if name not in CYCLES]
             if unknown:
                 raise ParameterError(
                     f"calendar must be 'auto', False or a list of {', '.join(CYCLES)}, got "
                     f"{unknown}. For holidays pass their dates, holidays=[...]."
                 )
-        if not dated and (chosen or holidays is not None):
-            raise DataError("Calendar features need time stamps, but the series counts rows only.")
-        return cls(chosen, None if holidays is None else _dates(holidays))
+        if not dated and (cycles or holidays is not None):
+            raise DataError(
+                "Calendar features need time stamps, but the rows of the series are only numbered."
+            )
+        return cls(cycles, None if holidays is None else _dates(holidays))
 
     def features(self, stamps: pd.Index[Any]) -> Array:
-        """Features of n stamps, (n, 2 * cycles + flag)."""
+        """Features of n stamps, (n, 2 * cycles + indicator)."""
         columns: list[Any] = []
         if self.cycles or self.holidays is not None:
             times: Any = stamps.to_timestamp() if isinstance(stamps, pd.PeriodIndex) else stamps
-            days = (times.hour + times.minute / 60 + times.second / 3600) / 24
-            place = {
-                "hour": days,
-                "weekday": times.day_of_week + days,
-                "season": times.day_of_year - 1 + days,
+            hours = (times.hour + times.minute / 60 + times.second / 3600) / 24
+            days = {
+                "hour": hours,
+                "weekday": times.day_of_week + hours,
+                "season": times.day_of_year - 1 + hours,
             }
             for name in self.cycles:
-                angle = 2 * np.pi * np.asarray(place[name], dtype=np.float64) / CYCLES[name]
+                angle = 2 * np.pi * np.asarray(days[name], dtype=np.float64) / CYCLES[name]
                 columns += [np.sin(angle), np.cos(angle)]
             if self.holidays is not None:
                 columns.append(times.strftime("%Y-%m-%d").isin(self.holidays))
         return np.column_stack([np.zeros((len(stamps), 0)), *columns]).astype(np.float64)
 
 
-def _telling_cycles(clock: Clock, ticks: Ticks) -> tuple[str, ...]:
-    ends = clock.stamps(np.array([ticks.min(), ticks.min() + clock.step, ticks.max()]))
-    if isinstance(ends, pd.PeriodIndex):
-        ends = ends.to_timestamp()
-    first, second, last = (pd.Timestamp(end) for end in ends)
-    step, span = (second - first) / pd.Timedelta(DAY), (last - first) / pd.Timedelta(DAY)
+def _observed_cycles(series: SeriesFrame) -> tuple[str, ...]:
+    """Cycles that are longer than a step and that the series covers at least twice."""
+    first, last = series.tick.min(), series.tick.max()
+    stamps = series.clock.stamps(np.array([first, first + series.clock.step, last]))
+    times: Any = stamps.to_timestamp() if isinstance(stamps, pd.PeriodIndex) else stamps
+    step, span = ((times[i] - times[0]) / pd.Timedelta("1D") for i in (1, 2))
     return tuple(name for name, days in CYCLES.items() if step < days and span >= 2 * days)
 
 

@@ -1,4 +1,4 @@
-"""Trained models of a back-test on disk: an interrupted one goes on where it was."""
+"""Trained models of a back-test on disk, so that an interrupted one can be resumed."""
 
 from __future__ import annotations
 
@@ -14,52 +14,57 @@ from torch import nn
 from calibrant.forecasting.forecaster import Forecaster
 from calibrant.recalibration import AdaptiveRecalibrator
 
-_SAID = ("verbose", "repair")  # parameters that decide what is said, not what is learned
+_MESSAGES = ("verbose", "repair")  # parameters of messages, which change nothing that is learned
 
 
 def train(model: Forecaster, folder: str | os.PathLike[str] | None) -> None:
-    """Train on the rows that the model holds, or take what an earlier run trained on them.
+    """Train on the rows that the model holds, or load what an earlier run trained on them.
 
     Parameters
     ----------
     model : Forecaster
     folder : path or None
-        Where trained models are kept, each under a digest of its parameters and rows: another
-        model or another series never finds them. None keeps nothing.
+        Where trained models are stored, each named by a digest of its parameters and rows. None
+        stores nothing.
     """
     if folder is None:
         model._train()
         return
-    kept = Path(folder) / _digest(model)
-    if kept.exists():
+    stored = Path(folder) / _digest(model)
+    if stored.exists():
         network = model.get_params().get("estimator__network")
-        found = Forecaster.load(kept, network=network if isinstance(network, nn.Module) else None)
+        found = Forecaster.load(stored, network=network if isinstance(network, nn.Module) else None)
         model.steps_, model.correlation_ = found.steps_, found.correlation_
         return
     model._train()
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    model.save(kept)
+    stored.parent.mkdir(parents=True, exist_ok=True)
+    model.save(stored)
 
 
 def _digest(model: Forecaster) -> str:
-    table = model.series_
+    series = model.series_
     parameters = sorted(
         (name, _described(value))
         for name, value in model.get_params().items()
-        if name.rpartition("__")[2] not in _SAID
+        if name.rpartition("__")[2] not in _MESSAGES
     )
-    digest = hashlib.sha256(repr((parameters, model.design_, table.clock, table.ids)).encode())
-    for array in (table.code, table.tick, table.y, table.x):
+    digest = hashlib.sha256(repr((parameters, model.design_, series.clock, series.ids)).encode())
+    for array in (
+        series.code,
+        series.tick,
+        series.targets.to_numpy(),
+        series.covariates.to_numpy(),
+    ):
         digest.update(array.tobytes())
     return digest.hexdigest()[:16]
 
 
 def _described(value: Any) -> str:
-    """A parameter in words that are the same in the next run: no address of an object."""
+    """Text of a parameter that is the same in the next run, without the address of an object."""
     if isinstance(value, AdaptiveRecalibrator):
         return f"{type(value).__name__}({value.memory})"
     if isinstance(value, BaseEstimator | np.random.RandomState):
-        # The parameters of an estimator are listed beside it. A generator has another state in
-        # every run, and any of its models will do.
+        # The parameters of an estimator are listed beside it. The state of a generator differs
+        # from run to run, and a model of any of them is as good.
         return type(value).__name__
     return repr(value)

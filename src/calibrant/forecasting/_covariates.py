@@ -2,53 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from calibrant.errors import DataError, ParameterError
-from calibrant.estimators._table import TableEncoder
-from calibrant.forecasting._rows import Array
-from calibrant.forecasting._table import SeriesTable
+from calibrant.errors import DataError, DataWarning, ParameterError
+from calibrant.forecasting.series_frame import Array, SeriesFrame
 
 
 @dataclass(frozen=True)
 class Covariates:
     """Columns of X by role, and how they become numbers.
 
-    A numeric column is one column, gaps included; a categorical one becomes one column a
-    category of the training rows, missing among them.
+    A numeric column stays one column, missing values included; a categorical one becomes one
+    column per category of the training rows, "(missing)" among them.
 
     Parameters
     ----------
-    past, future, static : lists of names
-    encoders : mapping of name to encoder
-        Of the categorical columns.
+    past, future, static : sequences of str
+        Columns of each role.
+    categories : dict of str to sequence of str
+        Categories of the categorical columns.
     """
 
-    past: tuple[str, ...]
-    future: tuple[str, ...]
-    static: tuple[str, ...]
-    encoders: dict[str, TableEncoder]
+    past: Sequence[str] = ()
+    future: Sequence[str] = ()
+    static: Sequence[str] = ()
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
     def learn(
         cls,
-        frame: pd.DataFrame | None,
+        frame: pd.DataFrame,
         past: Sequence[str] | None,
         future: Sequence[str] | None,
         static: Sequence[str] | None,
     ) -> Covariates:
-        """Give every column of X its role; columns without one are past covariates.
+        """Assign the columns of the training rows to roles and learn their categories.
 
-        With `past` given, columns that no role names are left out.
+        Columns without a role are past covariates; with `past` given they are left out.
         """
-        ahead, constant = tuple(future or ()), tuple(static or ())
-        columns = () if frame is None else tuple(str(name) for name in frame.columns)
-        named = (*(past or ()), *ahead, *constant)
+        future, static = future or [], static or []
+        named = [*(past or []), *future, *static]
+        columns = list(map(str, frame.columns))
         unknown = [name for name in named if name not in columns]
         if unknown:
             raise DataError(
@@ -57,93 +57,120 @@ class Covariates:
             )
         twice = sorted({name for name in named if named.count(name) > 1})
         if twice:
-            raise ParameterError(f"Columns can have one role only, but {twice} have several.")
+            raise ParameterError(
+                f"A column of X has one role, but past, future and static name {twice} repeatedly."
+            )
         if past is None:
-            past = [name for name in columns if name not in ahead + constant]
-        encoders = {}
-        for name in (*past, *ahead, *constant):
-            assert frame is not None
-            if not pd.api.types.is_numeric_dtype(frame[name].dtype):
-                encoders[name] = TableEncoder(impute=True).fit(frame[[name]])
-        return cls(tuple(past), ahead, constant, encoders)
+            past = [name for name in columns if name not in named]
+        categories = {
+            name: _learn_categories(frame[name])
+            for name in [*past, *future, *static]
+            if not pd.api.types.is_numeric_dtype(frame[name].dtype)
+        }
+        return cls(list(past), list(future), list(static), categories)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """All columns in use, in the order of the encoded matrix."""
-        return self.past + self.future + self.static
+    def names(self) -> list[str]:
+        """All columns in use."""
+        return [*self.past, *self.future, *self.static]
 
-    def encode(self, frame: pd.DataFrame | None, n: int) -> Array:
-        """Encoded covariates of n rows, (n, c)."""
-        if not self.names or not n:
-            return np.zeros((n, self.width(self.names)))
-        if frame is None:
+    def columns(self, names: Iterable[str]) -> list[str]:
+        """Encoded columns of some columns."""
+        return [
+            column
+            for name in names
+            for column in (
+                [f"{name}={category}" for category in self.categories[name]]
+                if name in self.categories
+                else [name]
+            )
+        ]
+
+    def encode(self, series: SeriesFrame) -> SeriesFrame:
+        """Return the series with its covariates as numbers: past, future, then static ones."""
+        frame = series.covariates
+        if self.names and len(series) and not len(frame.columns):
             raise DataError(
                 f"The model was fitted with the covariates {', '.join(self.names)}: pass X."
             )
-        return self._matrix(frame, self.names)
+        return replace(series, covariates=self._encode(frame, self.names if len(series) else ()))
 
-    def encode_future(self, frame: pd.DataFrame) -> Array:
-        """Matrix of rows whose known-future covariates alone are known, (n, c)."""
-        x = np.full((len(frame), self.width(self.names)), np.nan)
-        first = self.width(self.past)
-        x[:, first : first + self.width(self.future)] = self._matrix(frame, self.future)
-        return x
+    def encode_future(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Encode coming rows, of which only the known-future covariates are known."""
+        encoded = self._encode(frame, self.future)
+        if encoded[self.columns(self.future)].isna().any(axis=None):
+            raise DataError(
+                f"X has missing values of {', '.join(self.future)} among the time stamps to "
+                "forecast."
+            )
+        return encoded
 
-    def check_static(self, table: SeriesTable) -> None:
-        """Complain about static covariates that change within a series."""
-        values = table.x[:, self.parts()[2]]
-        changes = np.any(np.diff(values, axis=0) != 0, axis=1) & (np.diff(table.code) == 0)
+    def split(self, series: SeriesFrame) -> tuple[Array, Array, Array]:
+        """Encoded past, future and static covariates, (T, c) each."""
+        stops = np.cumsum([len(self.columns(names)) for names in (self.past, self.future)])
+        values = series.covariates.to_numpy(dtype=np.float64)
+        past, future, static = np.split(values, stops, axis=1)
+        return past, future, static
+
+    def check_static(self, series: SeriesFrame) -> None:
+        """Refuse static covariates that change within a series."""
+        _, _, values = self.split(series)
+        changes = np.any(np.diff(values, axis=0) != 0, axis=1) & (np.diff(series.code) == 0)
         if changes.any():
             raise DataError(
                 f"Static covariates ({', '.join(self.static)}) must be constant in each series, "
-                f"but change {int(changes.sum())} times. Make those that change past or future "
+                f"but change {int(changes.sum())} times. Pass those that change as past or future "
                 "ones."
             )
 
-    def width(self, names: Sequence[str]) -> int:
-        """Encoded columns of some covariates."""
-        return sum(
-            sum(map(len, self.encoders[name].categories_.values())) if name in self.encoders else 1
+    def _encode(self, frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+        """Encode the named columns; all others in use are missing."""
+        absent = [name for name in names if name not in frame.columns]
+        if absent:
+            raise DataError(f"X has no column {', '.join(map(repr, absent))}.")
+        frame = frame.reset_index(drop=True)
+        encoded = [
+            _one_hot(frame[name], self.categories[name])
+            if name in self.categories
+            else _numbers(frame[name]).to_frame()
             for name in names
+        ]
+        table = pd.concat([pd.DataFrame(index=frame.index), *encoded], axis=1)
+        return table.reindex(columns=self.columns(self.names)).astype(np.float64)
+
+
+def _learn_categories(column: pd.Series[Any]) -> list[str]:
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        raise DataError(
+            f"Column {column.name!r} of X is neither numeric nor categorical but {column.dtype}. "
+            "Turn text into categories with .astype('category'), dates into numbers, or drop it."
         )
+    return sorted(set(_as_text(column)))
 
-    def parts(self) -> tuple[slice, slice, slice]:
-        """Encoded columns of past, future and static covariates."""
-        stops = np.cumsum([self.width(names) for names in (self.past, self.future, self.static)])
-        a, b, c = (int(stop) for stop in stops)
-        return slice(0, a), slice(a, b), slice(b, c)
 
-    def _matrix(self, frame: pd.DataFrame, names: Sequence[str]) -> Array:
-        missing = [name for name in names if name not in frame.columns]
-        if missing:
-            raise DataError(f"X has no column {', '.join(map(repr, missing))}.")
-        return np.hstack([self._column(frame[[name]], name) for name in names])
+def _one_hot(column: pd.Series[Any], categories: Sequence[str]) -> pd.DataFrame:
+    """Indicators of the categories; those unseen in training have none."""
+    text = _as_text(column)
+    new = sorted(set(text) - set(categories))
+    if new:
+        warnings.warn(
+            f"Column {column.name!r} of X has categories that were not in the training data: "
+            f"{', '.join(map(repr, new[:5]))}. They count as none of the known ones.",
+            DataWarning,
+            stacklevel=2,
+        )
+    return pd.DataFrame({f"{column.name}={category}": text == category for category in categories})
 
-    def _column(self, frame: pd.DataFrame, name: str) -> Array:
-        if name in self.encoders:
-            return self.encoders[name].transform(frame)
-        try:
-            column = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"Column {name!r} of X must hold numbers: {error}") from error
-        if np.isinf(column).any():
-            raise DataError(f"Column {name!r} of X has infinite values.")
-        return column[:, None]
 
-    def to_manifest(self) -> dict[str, Any]:
-        """State as JSON values."""
-        return {
-            "past": list(self.past),
-            "future": list(self.future),
-            "static": list(self.static),
-            "encoders": {name: each.to_manifest() for name, each in self.encoders.items()},
-        }
+def _as_text(column: pd.Series[Any]) -> pd.Series[str]:
+    return column.astype(object).where(column.notna(), "(missing)").astype(str)
 
-    @classmethod
-    def from_manifest(cls, state: dict[str, Any]) -> Covariates:
-        """Restore what `to_manifest` gave."""
-        past, future, static = (tuple(state[role]) for role in ("past", "future", "static"))
-        encoders = {
-            name: TableEncoder.from_manifest(each) for name, each in state["encoders"].items()
-        }
-        return cls(past, future, static, encoders)
+
+def _numbers(column: pd.Series[Any]) -> pd.Series[float]:
+    try:
+        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"Column {column.name!r} of X must hold numbers: {error}") from error
+    if np.isinf(numbers).any():
+        raise DataError(f"Column {column.name!r} of X has infinite values.")
+    return pd.Series(numbers, name=column.name)

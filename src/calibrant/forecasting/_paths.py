@@ -1,4 +1,4 @@
-"""Joint paths over the horizon: each step has its distribution, a copula ties them together."""
+"""Joint paths over the horizon: the distributions of the steps, joined by a copula."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from calibrant.distributions import Distribution
-from calibrant.forecasting._rows import Array
+from calibrant.forecasting.series_frame import Array
 
-_LEAST_ORIGINS = 10  # fewer say nothing about dependence
+_MIN_ORIGINS = 10  # too few to estimate the dependence below
 
 
 def step_correlation(pits: Array) -> Array:
     """Correlation of the steps' normal scores, (H, H), estimated from held-out origins.
 
     With r the rank of a PIT value among the n of its step, the score is
-    ``z = Phi^-1(r / (n + 1))``: ranks, so that a miscalibrated step can't bend the dependence. The
-    sample correlation is shrunk towards independence by the rule of Ledoit and Wolf (2004).
+    ``z = Phi^-1(r / (n + 1))``: with ranks, miscalibration of a step does not distort the
+    dependence. The sample correlation is shrunk towards independence as in Ledoit and Wolf (2004).
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def step_correlation(pits: Array) -> Array:
     from sklearn.covariance import ledoit_wolf
 
     n, steps = pits.shape
-    if n < _LEAST_ORIGINS or steps == 1:
+    if n < _MIN_ORIGINS or steps == 1:
         return np.eye(steps)
     scores = ndtri(rankdata(pits, axis=0) / (n + 1))
     covariance, _ = ledoit_wolf(scores)

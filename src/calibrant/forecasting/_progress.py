@@ -1,4 +1,4 @@
-"""A bar over several trainings, in place of two bars for each of them."""
+"""One progress bar over several trainings, instead of bars for each of them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ from contextlib import contextmanager
 
 @contextmanager
 def training_bar(what: str, total: int, *, show: bool) -> Iterator[Callable[[], None]]:
-    """Progress on standard error: gives a function that moves it on by one training."""
+    """Show progress on standard error; yields a function to call after each training."""
     if not show:
         yield lambda: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as TimeLeft
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
-        TimeLeft(compact=True, elapsed_when_finished=True),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(what, total=total)

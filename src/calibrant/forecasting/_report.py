@@ -1,4 +1,4 @@
-"""What was found in a series, and what became of it."""
+"""What had to be repaired in a series before windows could be cut from it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ Repair = Literal["report", "error"]
 
 @dataclass(frozen=True)
 class SeriesReport:
-    """What a series needed before windows could be cut from it.
+    """What had to be repaired in a series before windows could be cut from it.
 
-    Time is never shifted and no value is made up: rows are ordered, repeated stamps leave one
-    row, and windows that would cross a gap, or that hold or aim at a missing value, are left out.
+    Time is never shifted and no value is filled in: rows are sorted, of repeated time stamps the
+    last row is kept, and windows that would cross a gap, or contain or predict a missing value,
+    are left out.
 
     Attributes
     ----------
     rows, series : int
-        Rows as they came, and how many series they form.
+        Number of rows before the repair, and of series.
     unsorted : int
-        Rows that came before an earlier one; the rows were put in order.
+        Rows that came after a later one; the rows were sorted.
     repeated : int
-        Rows whose stamp came again; the last row of a stamp is kept.
+        Rows whose time stamp occurs again; the last row is kept.
     gaps : int
-        Places where the next row is not one step later; no window crosses them.
+        Rows that are not followed by one a step later; no window crosses a gap.
     longest_gap : str
-        The widest of them, in words.
+        Length of the longest gap.
     missing_target, missing_inputs : int
         Rows without a target, or without one of the covariates.
 
@@ -52,7 +53,7 @@ class SeriesReport:
 
     @property
     def notes(self) -> list[str]:
-        """One sentence about each finding."""
+        """One sentence per finding."""
         found = [
             (self.unsorted, "row", "came out of order: the series was sorted by time"),
             (self.repeated, "row", "with the time stamp of a later one: the last one is kept"),
@@ -60,9 +61,13 @@ class SeriesReport:
             (
                 self.missing_target,
                 "row",
-                "without a target: windows that hold or aim at one are left out",
+                "without a target: windows that contain or predict one are left out",
             ),
-            (self.missing_inputs, "row", "without a covariate: windows that hold one are left out"),
+            (
+                self.missing_inputs,
+                "row",
+                "without a covariate: windows that contain one are left out",
+            ),
         ]
         return [
             f"{count:,} {what}{'' if count == 1 else 's'} {became}."
@@ -74,13 +79,14 @@ class SeriesReport:
         lines = [f"{self.rows:,} rows of {self.series:,} series"]
         return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
 
-    def tell(self, repair: Repair) -> None:
+    def warn_or_raise(self, repair: Repair) -> None:
         """Warn of every finding or, with ``repair="error"``, refuse the series."""
         if repair not in ("report", "error"):
             raise ParameterError(f'repair must be "report" or "error", got {repair!r}.')
         if self.notes and repair == "error":
             raise DataError(
-                f"The series needs repair, and repair='error' forbids it: {' '.join(self.notes)}"
+                f"The series needs repair, and repair='error' forbids it: {' '.join(self.notes)} "
+                "Repair it, or pass repair='report'."
             )
         for note in self.notes:
             warnings.warn(note, DataWarning, stacklevel=4)

@@ -1,4 +1,4 @@
-"""What of a forecaster goes into a model folder, and back."""
+"""Saving a forecaster to a model folder, and loading it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import nn
@@ -17,10 +18,10 @@ from calibrant.estimators import NetworkRegressor
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._clock import Clock
 from calibrant.forecasting._covariates import Covariates
-from calibrant.forecasting._design import Design
 from calibrant.forecasting._report import SeriesReport
 from calibrant.forecasting._step import StepModel
-from calibrant.forecasting._table import SeriesTable
+from calibrant.forecasting._windows import WindowDesign
+from calibrant.forecasting.series_frame import SeriesFrame
 from calibrant.persistence import check_class, load_any, write_model
 from calibrant.recalibration import AdaptiveRecalibrator
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 Model = TypeVar("Model", bound="Forecaster")
 
-_OWN_MEMORY = "own"  # stands for a recalibrator with parameters of the user's own
+_CUSTOM = "custom"  # stands for a recalibrator that the user has configured
 
 
 def save_forecaster(model: Forecaster, path: str | os.PathLike[str], *, overwrite: bool) -> None:
@@ -37,30 +38,33 @@ def save_forecaster(model: Forecaster, path: str | os.PathLike[str], *, overwrit
     for step in model.steps_:
         if not isinstance(step.estimator, NetworkRegressor):
             raise ParameterError(
-                f"A {type(step.estimator).__name__} can't be saved: it is no estimator of the "
-                "library."
+                f"A {type(step.estimator).__name__} can't be saved, only estimators of the library."
             )
     parameters = dict(model.get_params(deep=False))
-    calendar, table = model.design_.calendar, model.series_
+    calendar, series = model.design_.calendar, model.series_
     parameters |= {"estimator": model.estimator is not None, "holidays": calendar.holidays}
     if isinstance(model.recalibrate, AdaptiveRecalibrator):
-        parameters["recalibrate"] = _OWN_MEMORY
+        parameters["recalibrate"] = _CUSTOM
     if not isinstance(model.random_state, int | None):
         parameters["random_state"] = None  # a generator has moved on since the fit
     manifest = {
         "class": "Forecaster",
         "parameters": parameters,
         "fh": model.fh_,
-        "clock": asdict(table.clock),
-        "ids": table.ids,
+        "clock": asdict(series.clock),
+        "ids": series.ids,
+        "targets": list(series.targets.columns),
         "calendar": asdict(calendar),
-        "covariates": model.covariates_.to_manifest(),
+        "covariates": asdict(model.design_.covariates),
         "report": asdict(model.report_),
     }
     tensors: dict[str, NDArray[Any]] = {
-        f"series.{name}": getattr(table, name) for name in ("code", "tick", "y", "x")
+        "series.code": series.code,
+        "series.tick": series.tick,
+        "series.targets": series.targets.to_numpy(),
+        "series.covariates": series.covariates.to_numpy(),
+        "correlation": model.correlation_,
     }
-    tensors["correlation"] = model.correlation_
     for step in model.steps_:
         if step.recalibrator is not None:
             for name, array in step.recalibrator.state().items():
@@ -84,7 +88,7 @@ def restore_forecaster(
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, CalibrantError):
             raise
-        raise ModelFileError(f"{path} does not describe a whole Forecaster: {error}") from error
+        raise ModelFileError(f"{path} does not describe a complete Forecaster: {error}") from error
 
 
 def _restored(
@@ -96,19 +100,18 @@ def _restored(
 ) -> Model:
     parameters = manifest["parameters"]
     model = cls(**parameters)
-    calendar = manifest["calendar"]
-    holidays = calendar["holidays"]
+    covariates = Covariates(**manifest["covariates"])
+    cycles, holidays = manifest["calendar"]["cycles"], manifest["calendar"]["holidays"]
+    calendar = Calendar(tuple(cycles), None if holidays is None else tuple(holidays))
+    model.design_ = WindowDesign(model.window, covariates, calendar)
     model.report_ = SeriesReport(**manifest["report"])
-    model.covariates_ = Covariates.from_manifest(manifest["covariates"])
-    model.design_ = Design(
-        model.window,
-        model.covariates_,
-        Calendar(tuple(calendar["cycles"]), None if holidays is None else tuple(holidays)),
-    )
-    columns = {name: tensors[f"series.{name}"] for name in ("tick", "y", "x")}
-    code = tensors["series.code"].astype(np.intp)
-    model.series_ = SeriesTable(
-        Clock(**manifest["clock"]), tuple(manifest["ids"]), code=code, **columns
+    model.series_ = SeriesFrame(
+        Clock(**manifest["clock"]),
+        tuple(manifest["ids"]),
+        tensors["series.code"].astype(np.intp),
+        tensors["series.tick"],
+        pd.DataFrame(tensors["series.targets"], columns=manifest["targets"]),
+        pd.DataFrame(tensors["series.covariates"], columns=covariates.columns(covariates.names)),
     )
     model.correlation_, model.fh_ = tensors["correlation"], list(manifest["fh"])
     model.steps_ = [
@@ -121,9 +124,9 @@ def _restored(
         for step in range(1, model.horizon + 1)
     ]
     first = model.steps_[0]
-    # Every step is a clone of the first one, but for its seed.
+    # All steps are clones of one estimator, except for their seeds.
     model.estimator = clone(first.estimator) if parameters["estimator"] else None
-    if model.recalibrate == _OWN_MEMORY and first.recalibrator is not None:
+    if model.recalibrate == _CUSTOM and first.recalibrator is not None:
         model.recalibrate = AdaptiveRecalibrator(first.recalibrator.memory)
     return model
 

@@ -1,4 +1,4 @@
-"""Rolling-origin evaluation: what the forecasts would have been."""
+"""Rolling-origin evaluation: forecasts of known rows from the rows before them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from calibrant.errors import DataError, ParameterError
 from calibrant.forecasting._backtest import Backtest, Forecasts
 from calibrant.forecasting._checkpoint import train
 from calibrant.forecasting._progress import training_bar
-from calibrant.forecasting._rows import Rows, read_rows
-from calibrant.forecasting._step import StepModel, Stream
-from calibrant.forecasting._table import SeriesTable
+from calibrant.forecasting._step import StepForecasts, StepModel
 from calibrant.forecasting.forecaster import Forecaster
+from calibrant.forecasting.series_frame import SeriesFrame
 
 Policy = Literal["update", "refit", "static"]
 
-_REFITS = 10
+_REFITS = 10  # by default
 
 
 def backtest(
@@ -40,28 +39,28 @@ def backtest(
 ) -> Backtest:
     """Forecast every row from `start` on from the rows before it.
 
-    A clone of the forecaster is fitted on the rows before `start`. From then on each row is
-    forecast 1 ... horizon steps ahead with what was known at its origin: outcomes that came later
-    touch neither weights nor recalibration. The networks predict all rows in one pass.
+    A clone of the forecaster is fitted on the rows before `start`. Each later row is then
+    forecast 1 ... horizon steps ahead with what was known at its origin: later outcomes affect
+    neither weights nor recalibration. The networks predict all rows in one pass.
 
     Parameters
     ----------
     forecaster : Forecaster
-        It stays as it is.
+        It is not changed.
     y, X
-        As in `Forecaster.fit`; X holds the known-future covariates, too.
+        As in `Forecaster.fit`; X includes the known-future covariates.
     start : int or time stamp
         First time to be forecast: its position among the time stamps in order (negative: from
         the end), or the stamp itself.
     policy : {"update", "refit", "static"}, default "update"
-        "update": the recalibration learns from every outcome. "refit": it does, and all weights
-        are trained again every so often. "static": the model stays as it was fitted, its
-        recalibration included; ``recalibrate=None`` shows the estimator alone.
+        "update": the recalibration learns from every outcome. "refit": also, all networks are
+        trained again at regular intervals. "static": the model stays as fitted, including its
+        recalibration; ``recalibrate=None`` shows the estimator alone.
     every : int, optional
         Time stamps between two trainings of "refit"; a tenth of the test by default.
     checkpoint : path, optional
-        Folder that keeps every trained model, so that an interrupted back-test, run again, trains
-        only what is missing. It needs a `random_state` that is a number or None.
+        Folder for the trained models: an interrupted back-test, run again, trains only what is
+        missing. It needs a `random_state` that is a number or None.
     verbose : bool, default False
         Show progress.
 
@@ -84,64 +83,78 @@ def backtest(
         raise ParameterError(f'policy must be "update", "refit" or "static", got {policy!r}.')
     model: Forecaster = clone(forecaster)
     model._check_parameters()
-    rows = read_rows(y, X, id=model.id, time=model.time)
-    times = rows.stamps.unique().sort_values()
-    first = _position(start, times)
+    series = SeriesFrame.read(y, X, series_id=model.series_id, time=model.time)
+    times = np.unique(series.tick)
+    first = _position(start, series.clock.stamps(times))
     blocks = list(_blocks(first, len(times), policy, every))
     found: dict[int, list[Forecasts]] = {step: [] for step in range(1, model.horizon + 1)}
-    tested = int(np.sum(rows.stamps >= times[first]))
-    several = verbose and len(blocks) > 1  # one bar over the trainings, none for each of them
+    several = verbose and len(blocks) > 1  # one bar over all trainings instead of one for each
     model.verbose = (model.verbose or verbose) and not several
     with training_bar("Back-test", len(blocks), show=several) as advance:
-        model._begin(_between(rows, times, 0, first))
+        model._prepare(_training_rows(series, times[first]))
         model.fh_ = list(found)
         train(model, checkpoint)
-        model._appended(_between(rows, times, first, len(times)), tell=True)
+        encoded = model.design_.covariates.encode(series)
+        step = series.clock.step
         for begin, stop in blocks:
             last = stop == len(times)
-            # Forecasts of this block reach beyond it, and the next training must not know them.
+            # The forecasts of this block reach beyond it, where the next training must not look.
             ahead = model if last else copy.deepcopy(model)
-            clock, reach = model.series_.clock, min(len(times), stop + model.horizon - 1)
-            since = clock.ticks(times[[begin]])[0] - clock.step
-            until = np.inf if last else clock.ticks(times[[stop]])[0] - clock.step
-            table = model._appended(_between(rows, times, begin, reach))
-            for step, part in _forecasts(ahead, table, since, until, policy):
-                found[step].append(part)
+            until = np.inf if last else times[stop] - step
+            reach = stop + model.horizon - 1
+            known = encoded.before(times[reach] if reach < len(times) else np.inf)
+            for h, part in _forecasts(ahead, known, times[begin] - step, until, policy):
+                found[h].append(part)
             if not last:
-                model.series_ = model._appended(_between(rows, times, begin, stop))
+                model.series_ = encoded.before(times[stop])
                 train(model, checkpoint)
             advance()
-    return Backtest(_joined(found), model, policy, tested)
+    return Backtest(_joined(found), model, policy, int(np.sum(series.tick >= times[first])))
+
+
+def _training_rows(series: SeriesFrame, start: int) -> SeriesFrame:
+    """Rows before the first forecast; every series must have some."""
+    before = series.before(start)
+    new = np.setdiff1d(series.code, before.code)
+    if len(new):
+        names = ", ".join(repr(series.ids[code]) for code in new[:5])
+        raise DataError(
+            f"The series {names} have no rows before `start` to train on. Choose a later start, "
+            "or leave them out."
+        )
+    return before
 
 
 def _forecasts(
-    model: Forecaster, table: SeriesTable, since: float, until: float, policy: Policy
+    model: Forecaster, series: SeriesFrame, since: float, until: float, policy: Policy
 ) -> Iterator[tuple[int, Forecasts]]:
-    """Go on to a longer series; give the forecasts of origins in [since, until) by step."""
-    for step, stream in zip(model.steps_, model._advance(table), strict=True):
-        kept = (stream.origin >= since) & (stream.origin < until)
-        if stream.dist is not None and kept.any():
-            dist = _recalibrated(step, stream, len(table.ids), policy)[kept]
-            index = table.index(stream.code[kept], stream.target[kept])
-            yield step.step, Forecasts(dist, stream.y[kept], index)
+    """Move the model on to longer series; yield the forecasts of origins in [since, until)."""
+    for step, forecasts in zip(model.steps_, model._advance(series), strict=True):
+        kept = (forecasts.origin >= since) & (forecasts.origin < until)
+        if forecasts.dist is not None and kept.any():
+            dist = _recalibrated(step, forecasts, len(series.ids), policy)[kept]
+            index = series.index(forecasts.code[kept], forecasts.target[kept])
+            yield step.step, Forecasts(dist, forecasts.y[kept], index)
 
 
-def _recalibrated(step: StepModel, stream: Stream, series: int, policy: Policy) -> Distribution:
-    assert stream.dist is not None
+def _recalibrated(
+    step: StepModel, forecasts: StepForecasts, n_series: int, policy: Policy
+) -> Distribution:
+    assert forecasts.dist is not None
     if step.recalibrator is None:
-        return stream.dist
+        return forecasts.dist
     if policy == "static":
-        return step.recalibrator.transform(stream.dist)
+        return step.recalibrator.transform(forecasts.dist)
     # An outcome is known `step` time stamps after the origin, each with a row of every series.
-    return step.recalibrator.follow(stream.dist, stream.y, lag=step.step * series)
+    return step.recalibrator.follow(forecasts.dist, forecasts.y, lag=step.step * n_series)
 
 
 def _joined(found: dict[int, list[Forecasts]]) -> dict[int, Forecasts]:
     empty = [step for step, parts in found.items() if not parts]
     if empty:
         raise DataError(
-            f"No row from `start` on could be forecast {empty[0]} steps ahead: after it no window "
-            "with its target is whole. Choose an earlier start, or fill the gaps."
+            f"No row from `start` on could be forecast {empty[0]} steps ahead: no window after it "
+            "is complete and has a target. Choose an earlier start, or fill the gaps."
         )
     return {
         step: Forecasts(
@@ -153,18 +166,11 @@ def _joined(found: dict[int, list[Forecasts]]) -> dict[int, Forecasts]:
     }
 
 
-def _between(rows: Rows, times: pd.Index[Any], begin: int, stop: int) -> Rows:
-    chosen = rows.stamps >= times[begin] if begin < len(times) else np.zeros(len(rows), bool)
-    if stop < len(times):
-        chosen = chosen & (rows.stamps < times[stop])
-    return rows.take(np.asarray(chosen))
-
-
 def _blocks(first: int, n: int, policy: Policy, every: int | None) -> Iterator[tuple[int, int]]:
     if every is not None and (policy != "refit" or every < 1):
         raise ParameterError(
-            f'every is the number of time stamps between trainings of policy="refit", got '
-            f"{every!r} with {policy!r}."
+            'every is the number of time stamps between trainings of policy="refit", at least 1; '
+            f"got {every!r} with {policy!r}."
         )
     size = n - first
     if policy == "refit":
@@ -174,7 +180,7 @@ def _blocks(first: int, n: int, policy: Policy, every: int | None) -> Iterator[t
 
 
 def _position(start: Any, times: pd.Index[Any]) -> int:
-    """Position of the first time to be forecast."""
+    """Position of the first time to forecast."""
     dated = isinstance(times, pd.DatetimeIndex | pd.PeriodIndex)
     try:
         position = operator.index(start)

@@ -9,86 +9,87 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from torch import nn
 
-from calibrant.errors import DataError, ParameterError
+from calibrant.distributions import Distribution, concatenate
+from calibrant.errors import DataError, NotFittedError, ParameterError
 from calibrant.estimators import MMDRegressor
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._covariates import Covariates
-from calibrant.forecasting._design import Design
-from calibrant.forecasting._paths import step_correlation
-from calibrant.forecasting._predictor import ForecastPredictor
+from calibrant.forecasting._paths import joint_sample, step_correlation
 from calibrant.forecasting._progress import training_bar
+from calibrant.forecasting._read import read_table
 from calibrant.forecasting._report import Repair, SeriesReport
-from calibrant.forecasting._rows import Rows, read_rows
-from calibrant.forecasting._step import StepModel, Stream, common_pits
-from calibrant.forecasting._table import SeriesTable
+from calibrant.forecasting._step import StepForecasts, StepModel, common_pits
+from calibrant.forecasting._windows import WindowDesign
+from calibrant.forecasting.series_frame import Array, SeriesFrame
 from calibrant.persistence import read_model, savable_model
 from calibrant.recalibration import AdaptiveRecalibrator
 
 
 @savable_model
-class Forecaster(ForecastPredictor, BaseEstimator):
+class Forecaster(BaseEstimator):
     """Calibrated forecasts of one or several series, any number of steps ahead.
 
-    1. `fit` cuts windows out of the series and trains one clone of the estimator for each step
+    1. `fit` cuts windows out of the series and trains one clone of the estimator per step ahead
        (direct forecasts: every step has its own distribution). The newest windows are held out.
-    2. The recalibration of each step starts from these held-out forecasts.
-    3. `update` takes in what came since. The recalibration learns from it, weights stay; `refit`
-       trains again.
+    2. The recalibration of each step starts from the forecasts of these held-out windows.
+    3. `update` adds the rows that have come since. The recalibration learns from them, weights
+       stay; `refit` trains again.
 
     Parameters
     ----------
     estimator : estimator of the library, optional
         ``MMDRegressor(network="lstm")`` by default.
     window : int, default 5
-        Rows that a forecast looks back on.
+        Rows that a forecast is based on.
     horizon : int, default 1
-        Steps ahead to learn; each has a network of its own.
+        Steps ahead to learn, with one network each.
     recalibrate : "adaptive", AdaptiveRecalibrator or None, default "adaptive"
-        How calibration follows time; None keeps what the estimator learned.
+        How the calibration adapts over time; None keeps what the estimator learned.
     calendar : "auto", False or list of {"hour", "weekday", "season"}, default "auto"
-        Calendar features of the time that is forecast; "auto" takes the cycles that the
-        training series has seen at least twice, and none for series without dates.
+        Calendar features of the time that is forecast; "auto" takes the cycles that the training
+        series covers at least twice, and none for series without dates.
     holidays : iterable of dates, optional
-        Adds a flag of these days.
+        Adds an indicator of these days.
     past, future, static : lists of column names, optional
         Roles of the columns of X: known up to the origin, known ahead (`predict` then needs
         their values), constant in a series. Columns without a role are past covariates; with
         `past` given they are left out.
-    id, time : str, optional
+    series_id, time : str, optional
         Columns of frames that name the series and hold the time stamps.
     repair : {"report", "error"}, default "report"
         What to do about unsorted rows, repeated stamps, gaps and missing values: handle them as
         `SeriesReport` says, with a warning each, or refuse the series.
     random_state : int, RandomState or None
-        Seed of all steps; None leaves the estimator its own.
+        Seed of all steps; None leaves that of the estimator.
     verbose : bool, default False
-        Show progress: the stages of training, or a bar over the steps where there are several.
+        Show progress: the stages of training, or a bar over the steps if there are several.
 
     Attributes
     ----------
     report_ : SeriesReport
-        What was found in the series of the last `fit`.
+        What was repaired in the series of the last `fit`.
     steps_ : list of StepModel
         Estimator and recalibration of the steps 1 ... horizon.
     correlation_ : array of shape (horizon, horizon)
-        Dependence of the steps, from the held-out origins; see `sample_paths`.
-    series_ : SeriesTable
+        Dependence between the steps, from the held-out origins; see `sample_paths`.
+    series_ : SeriesFrame
         All rows seen so far.
 
     Notes
     -----
     Series come as pandas with dates, periods or whole numbers as index, as polars frames with one
     column of dates, or as arrays, whose rows count as equally spaced. Several series come as a
-    frame with an `id` column or with an index of series and time; they share the networks and
-    the recalibration of each step, and up to 50 series get a flag column each.
+    frame with a `series_id` column or with an index of series and time; they share the networks
+    and the recalibration of each step, and up to 50 series get an indicator column each.
 
-    Nothing leaks: scaling, training and recalibration see windows whose targets were fitted on,
-    and no window crosses a gap or the border of a series.
+    Nothing leaks: scaling, training and recalibration use training windows only, and no window
+    crosses a gap or the border of a series.
 
     Examples
     --------
@@ -104,8 +105,12 @@ class Forecaster(ForecastPredictor, BaseEstimator):
     (2,)
     """
 
+    series_: SeriesFrame
     report_: SeriesReport
-    design_: Design
+    design_: WindowDesign
+    steps_: list[StepModel]
+    correlation_: Array
+    fh_: list[int]
 
     def __init__(
         self,
@@ -119,7 +124,7 @@ class Forecaster(ForecastPredictor, BaseEstimator):
         past: Sequence[str] | None = None,
         future: Sequence[str] | None = None,
         static: Sequence[str] | None = None,
-        id: str | None = None,
+        series_id: str | None = None,
         time: str | None = None,
         repair: Repair = "report",
         random_state: int | np.random.RandomState | None = None,
@@ -134,7 +139,7 @@ class Forecaster(ForecastPredictor, BaseEstimator):
         self.past = past
         self.future = future
         self.static = static
-        self.id = id
+        self.series_id = series_id
         self.time = time
         self.repair = repair
         self.random_state = random_state
@@ -152,21 +157,21 @@ class Forecaster(ForecastPredictor, BaseEstimator):
         X : frame or array, optional
             Covariates of the same time stamps; further rows are ignored.
         fh : int or list of int, optional
-            Steps that `predict` answers where it is not told; all of them without it.
+            Steps that `predict` forecasts by default; all of them without it.
 
         Returns
         -------
         self
         """
         self._check_parameters()
-        steps = self._steps(range(1, self.horizon + 1) if fh is None else fh)
-        self._begin(read_rows(y, X, id=self.id, time=self.time))
+        steps = self._checked_steps(range(1, self.horizon + 1) if fh is None else fh)
+        self._prepare(SeriesFrame.read(y, X, series_id=self.series_id, time=self.time))
         self._train()
         self.fh_ = steps
         return self
 
     def update(self, y: Any, X: Any = None) -> Self:
-        """Take in new rows: the recalibration learns from them, the networks stay.
+        """Add new rows: the recalibration learns from them, the networks stay.
 
         Parameters
         ----------
@@ -178,12 +183,12 @@ class Forecaster(ForecastPredictor, BaseEstimator):
         self
         """
         self._check_fitted()
-        rows = self._read_new(y, X)
-        rows.report.tell(self.repair)
-        streams = self._advance(self._appended(rows, tell=True))
-        for step, stream in zip(self.steps_, streams, strict=True):
-            if step.recalibrator is not None and stream.dist is not None:
-                step.recalibrator.update(stream.dist, stream.y)
+        new = SeriesFrame.read(y, X, series_id=self.series_id, time=self.time, after=self.series_)
+        series = self.series_.append(self.design_.covariates.encode(new))
+        series.report.warn_or_raise(self.repair)
+        for step, forecasts in zip(self.steps_, self._advance(series), strict=True):
+            if step.recalibrator is not None and forecasts.dist is not None:
+                step.recalibrator.update(forecasts.dist, forecasts.y)
         return self
 
     def refit(self) -> Self:
@@ -192,22 +197,28 @@ class Forecaster(ForecastPredictor, BaseEstimator):
         self._train()
         return self
 
-    def _begin(self, rows: Rows) -> None:
-        """Take in the rows of a first training."""
-        covariates = Covariates.learn(rows.inputs, self.past, self.future, self.static)
-        if len(rows) < self.window + self.horizon:
+    def _prepare(self, series: SeriesFrame) -> None:
+        """Choose covariates and calendar from the training rows, and keep these rows encoded."""
+        names = list(series.targets.columns)
+        if len(names) != 1:
             raise DataError(
-                f"The series has {len(rows)} rows: a window of {self.window} with its target "
-                f"{self.horizon} ahead takes {self.window + self.horizon}. Use a longer series, "
-                "or a smaller window or horizon."
+                f"y must have one column besides series and time, got {len(names)}: "
+                f"{', '.join(names)}. Pass the others as X."
             )
-        table = SeriesTable.begin(rows, covariates.encode(rows.inputs, len(rows)))
-        covariates.check_static(table)
-        report = table.with_gaps(rows.report)
-        report.tell(self.repair)
-        calendar = Calendar.choose(self.calendar, self.holidays, table.clock, table.tick)
-        self.report_, self.covariates_, self.series_ = report, covariates, table
-        self.design_ = Design(self.window, covariates, calendar)
+        covariates = Covariates.learn(series.covariates, self.past, self.future, self.static)
+        needed = self.window + self.horizon
+        if len(series) < needed:
+            raise DataError(
+                f"The series has {len(series)} rows: a window of {self.window} with its target "
+                f"{self.horizon} ahead takes {needed}. Use a longer series, or a smaller window "
+                "or horizon."
+            )
+        encoded = covariates.encode(series)
+        covariates.check_static(encoded)
+        series.report.warn_or_raise(self.repair)
+        calendar = Calendar.choose(self.calendar, self.holidays, series)
+        self.report_, self.series_ = series.report, encoded
+        self.design_ = WindowDesign(self.window, covariates, calendar)
 
     def _train(self) -> None:
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.horizon)
@@ -227,37 +238,120 @@ class Forecaster(ForecastPredictor, BaseEstimator):
         self.steps_ = steps
         self.correlation_ = step_correlation(common_pits(held_out))
 
-    def _read_new(self, y: Any, X: Any) -> Rows:
-        clock = self.series_.clock
-        start = 0
-        if clock.unit == "integer" and self.series_.ids == (None,):
-            start = int(self.series_.last_ticks()[0]) + clock.step
-        return read_rows(y, X, id=self.id, time=self.time, start=start)
-
-    def _appended(self, rows: Rows, *, tell: bool = False) -> SeriesTable:
-        """Return the series with later rows; with `tell`, warn of the gaps that they bring."""
-        table = self.series_.append(rows, self.covariates_.encode(rows.inputs, len(rows)))
-        if tell:
-            known = len(self.series_.gaps())
-            table.with_gaps(SeriesReport(0, 0), since=known).tell(self.repair)
-        return table
-
-    def _advance(self, table: SeriesTable) -> list[Stream]:
-        """Go on to a longer series; return what was forecast of each new row, step by step."""
+    def _advance(self, series: SeriesFrame) -> list[StepForecasts]:
+        """Replace the rows by longer series; return the forecasts of the new rows, by step."""
         seen = self.series_.last_ticks()
-        needed = (self.window + self.horizon) * table.clock.step
-        recent = table.tail(seen - needed)  # enough to look back on from every new row
-        streams = [step.follow(recent, seen) for step in self.steps_]
-        self.series_ = table
-        return streams
+        needed = (self.window + self.horizon) * series.clock.step
+        recent = series.since(seen - needed)  # holds all windows whose target is new
+        forecasts = [step.follow(recent, seen) for step in self.steps_]
+        self.series_ = series
+        return forecasts
+
+    # ---- predict ----------------------------------------------------------------------------
+
+    def predict_dist(self, fh: Any = None, X: Any = None) -> Distribution:
+        """Predictive distribution of every step, from the last row seen.
+
+        Parameters
+        ----------
+        fh : int or list of int, optional
+            Steps ahead, 1 is the next row; those of `fit` by default.
+        X : frame or array, optional
+            Values of the known-future covariates at the coming time stamps, up to the largest
+            step.
+
+        Returns
+        -------
+        Distribution
+            One row per step; for a panel the steps of the first series, then of the second ...
+        """
+        parts = self._predict_steps(self._checked_steps(fh), X)
+        order = np.arange(len(parts) * len(self.series_.ids)).reshape(len(parts), -1).T.ravel()
+        return concatenate(parts)[order]
+
+    def predict(self, fh: Any = None, X: Any = None) -> Array:
+        """Mean of every step, in the order of `predict_dist`."""
+        return self.predict_dist(fh, X).mean
+
+    def predict_interval(self, fh: Any = None, X: Any = None, coverage: ArrayLike = 0.9) -> Array:
+        """Central prediction intervals.
+
+        Returns
+        -------
+        array of shape (n, 2) for one coverage, (n, 2, L) for a list: row, bound, level
+        """
+        return self.predict_dist(fh, X).interval(coverage)
+
+    def predict_quantiles(
+        self, fh: Any = None, X: Any = None, alpha: ArrayLike = (0.1, 0.5, 0.9)
+    ) -> Array:
+        """Quantiles at any levels, (n, L), or (n,) for one level."""
+        return self.predict_dist(fh, X).ppf(alpha)
+
+    def sample_paths(
+        self,
+        k: int = 100,
+        fh: Any = None,
+        X: Any = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> Array:
+        """Draw joint paths over the steps, for the distribution of sums, maxima and the like.
+
+        Each step keeps its predictive distribution; a Gaussian copula with the correlation
+        `correlation_` of held-out forecast errors joins them.
+
+        Returns
+        -------
+        array of shape (k, H), or (k, n_series, H) for a panel
+        """
+        steps = self._checked_steps(fh)
+        parts = self._predict_steps(steps, X)
+        chosen = np.array(steps) - 1
+        correlation = self.correlation_[np.ix_(chosen, chosen)]
+        paths = joint_sample(parts, correlation, k, random_state)
+        return paths if self.series_.is_panel else paths[:, 0]
+
+    def future_index(self, fh: Any = None) -> pd.Index[Any]:
+        """Time stamps of the rows of `predict`, with the series for a panel."""
+        self._check_fitted()
+        return self.series_.index(*self.series_.next_rows(self._checked_steps(fh)))
+
+    def _predict_steps(self, steps: list[int], X: Any) -> list[Distribution]:
+        """Predictive distribution of every series, step by step."""
+        self._check_fitted()
+        series, reach = self.series_, max(steps)
+        series = series.since(series.last_ticks() - (self.window - 1) * series.clock.step)
+        last = series.last_rows()
+        if self.design_.covariates.future:
+            series = series.extended(reach, self._future_covariates(X, reach))
+            last = series.last_rows() - reach
+        return [self.steps_[step - 1].predict(series, last) for step in steps]
+
+    def _future_covariates(self, X: Any, reach: int) -> pd.DataFrame:
+        """Encoded covariates of the next `reach` rows of every series."""
+        names = ", ".join(self.design_.covariates.future)
+        if X is None:
+            raise DataError(
+                f"The forecast needs the values of {names} for the next {reach} time stamps: "
+                "pass them as X."
+            )
+        table = read_table(X, "X", self.series_id, self.time)
+        wanted = self.future_index(range(1, reach + 1))
+        if table.stamps is not None:
+            rows = table.rows_at(wanted)
+        elif len(table.values) >= len(wanted):
+            rows = table.values.iloc[: len(wanted)]
+        else:
+            raise DataError(f"X has {len(table.values)} rows, the forecast needs {len(wanted)}.")
+        return self.design_.covariates.encode_future(rows)
 
     # ---- save and load ----------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model, the rows it has seen and its recalibration to a folder, no pickle.
 
-        The folder holds the estimator of every step as a folder of its own. It appears whole or
-        not at all; ``overwrite=True`` replaces an older model.
+        The estimator of every step is a folder inside. The folder is written completely or not at
+        all; ``overwrite=True`` replaces an older model.
         """
         from calibrant.forecasting._saving import save_forecaster
 
@@ -286,7 +380,7 @@ class Forecaster(ForecastPredictor, BaseEstimator):
 
         return restore_forecaster(cls, path, manifest, tensors, network=network)
 
-    # ---- checks -----------------------------------------------------------------------------
+    # ---- parameters -------------------------------------------------------------------------
 
     def _estimator(self) -> Any:
         default: Any = MMDRegressor
@@ -310,3 +404,22 @@ class Forecaster(ForecastPredictor, BaseEstimator):
                 'recalibrate must be "adaptive", None or an AdaptiveRecalibrator, got '
                 f"{self.recalibrate!r}."
             )
+
+    def _checked_steps(self, fh: Any) -> list[int]:
+        if fh is None:
+            return list(getattr(self, "fh_", range(1, self.horizon + 1)))
+        steps = np.atleast_1d(np.asarray(fh))
+        if steps.ndim != 1 or not len(steps) or not np.issubdtype(steps.dtype, np.integer):
+            raise ParameterError(
+                f"fh must be a number of steps ahead, or a list of them, got {fh!r}."
+            )
+        if steps.min() < 1 or steps.max() > self.horizon:
+            raise ParameterError(
+                f"fh must lie between 1 and the horizon {self.horizon}, got "
+                f"{steps.min()} to {steps.max()}. Fit with a larger horizon to look further ahead."
+            )
+        return [int(step) for step in steps]
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "steps_"):
+            raise NotFittedError("This Forecaster instance is not fitted yet. Call fit(y) first.")
