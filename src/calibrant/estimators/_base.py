@@ -33,7 +33,6 @@ from calibrant.estimators._rows import scaled_rows
 from calibrant.estimators._saving import restore_estimator, save_estimator
 from calibrant.estimators._scaling import Scaler, Scaling, fit_scaler, fit_target_scaler
 from calibrant.estimators._splits import Fold, inner_split
-from calibrant.estimators._table import TableEncoder, to_local
 from calibrant.estimators._together import Lot, train_together
 from calibrant.estimators._validation import (
     Sample,
@@ -54,6 +53,7 @@ from calibrant.networks import (
 )
 from calibrant.persistence import read_model
 from calibrant.recalibration import fit_pit_map
+from calibrant.tables import TableEncoder, to_local
 from calibrant.training import (
     MemberRows,
     Objective,

@@ -16,8 +16,8 @@ from calibrant.distributions import MonotoneMap
 from calibrant.errors import CalibrantWarning, ModelFileError, ParameterError
 from calibrant.estimators._neighbours import Neighbours
 from calibrant.estimators._scaling import Scaler
-from calibrant.estimators._table import TableEncoder
 from calibrant.persistence import check_class, write_model
+from calibrant.tables import TableEncoder
 from calibrant.training import resolve_device
 
 if TYPE_CHECKING:

@@ -17,14 +17,14 @@ from sklearn.utils.validation import (
 )
 
 from calibrant.errors import CalibrantError, DataError, DataWarning
-from calibrant.estimators._table import (
+from calibrant.estimators._windows import Windows
+from calibrant.tables import (
     TableEncoder,
     as_frame,
     check_finite,
     needs_encoder,
     to_local,
 )
-from calibrant.estimators._windows import Windows
 
 if TYPE_CHECKING:
     from calibrant.estimators._base import NetworkRegressor

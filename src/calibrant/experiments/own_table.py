@@ -135,9 +135,9 @@ def own_table(
     >>> [len(test) for train, test in table.folds], len(table.cells(["hnn", "mmd"]))
     ([10, 10], 4)
     """
-    from calibrant.estimators._table import as_frame, check_finite, to_local
     from calibrant.recalibration._folds import make_folds
     from calibrant.recalibration._models import finite_numbers
+    from calibrant.tables import as_frame, check_finite, to_local
 
     frame, target = as_frame(to_local(X)), finite_numbers(to_local(y), "y")
     if len(frame) != len(target):

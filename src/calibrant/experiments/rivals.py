@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator
 
 from calibrant.distributions import Distribution, Empirical, Normal
 from calibrant.estimators import Windows
-from calibrant.estimators._table import TableEncoder, as_frame
 from calibrant.experiments.trial import calibration_rows
+from calibrant.tables import TableEncoder, as_frame
 
 Array = NDArray[np.float64]
 # The middles of a hundred equal shares: as equal masses they are a distribution with its ties.

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from calibrant.errors import DataError, ParameterError
-from calibrant.estimators._table import TableEncoder
 from calibrant.forecasting._rows import Array
 from calibrant.forecasting._table import SeriesTable
+from calibrant.tables import TableEncoder
 
 
 @dataclass(frozen=True)
