@@ -32,7 +32,7 @@ class _Commands(TyperGroup):
     """Turns errors of this library and of the file system into one sentence and exit code 2."""
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
-        with reporting_interrupts():  # typer imports much when it begins to parse
+        with reporting_interrupts():  # parsing imports a good deal of typer
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: Any) -> Any:
@@ -56,7 +56,7 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
-    rich_markup_mode="markdown",  # paragraphs are wrapped anew, whatever their line breaks here
+    rich_markup_mode="markdown",  # line breaks within a paragraph are ignored
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -60,7 +60,7 @@ def read_training_table(
 
 
 def check_columns(frame: pd.DataFrame, names: Iterable[str], path: Path) -> None:
-    """Complain about names that are not columns of the table."""
+    """Raise `DataError` if names are not columns of the table, with a hint."""
     missing = [name for name in names if name not in frame.columns]
     if missing:
         wanted = " and ".join(_with_hint(name, frame.columns) for name in missing[:5])

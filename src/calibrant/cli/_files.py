@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_output(path: Path | None, *, force: bool) -> None:
-    """Complain before the work if its result can't be written afterwards."""
+    """Check before the work that its result can be written afterwards."""
     if path is None:
         return
     if not path.absolute().parent.is_dir():
@@ -31,7 +31,7 @@ def check_output(path: Path | None, *, force: bool) -> None:
 
 
 def check_table_output(path: Path | None, *, force: bool) -> None:
-    """Complain before the work if a table can't be written afterwards."""
+    """Check before the work that a table can be written afterwards."""
     from calibrant.tables import check_suffix
 
     if path is not None:

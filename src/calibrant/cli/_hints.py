@@ -14,9 +14,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return by_letters[close[0]] if close else None
 
 
-def with_hint(complaint: str) -> str:
-    """Add the closest choice to the parser's complaint about the value of an option."""
-    plain = complaint.removeprefix("Value error, ")  # the parser's prefix, of no use to users
+def with_hint(message: str) -> str:
+    """Add the closest choice to the parser's message about the value of an option."""
+    plain = message.removeprefix("Value error, ")  # the parser's prefix, of no use to users
     choice = re.fullmatch(r"'(?P<name>.*)' is not one of (?P<known>.*)\.", plain, flags=re.S)
     if choice is None:
         return plain

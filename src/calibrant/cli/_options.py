@@ -49,7 +49,7 @@ def check_levels(param: typer.CallbackParam, value: Any) -> Any:
 
 
 def check_one_format(**chosen: bool) -> None:
-    """Complain if more than one output format was asked for."""
+    """Check that at most one output format was asked for."""
     if sum(chosen.values()) > 1:
         *others, last = (f"--{name}" for name in chosen)
         raise ParameterError(f"Choose one of {', '.join(others)} and {last}.")

@@ -58,7 +58,7 @@ def read_series(path: Path, roles: Roles, messages: Messages) -> Series:
 
 
 def check_future(series: Series, horizon: int, path: Path) -> None:
-    """Complain before the training if known-future covariates are missing for some steps."""
+    """Check before the training that known-future covariates cover the horizon."""
     roles = series.roles
     ahead = len(series.X if series.X is not None else ()) - len(series.y)
     n_series = 1 if roles.series_id is None else series.y[roles.series_id].nunique()

@@ -37,11 +37,9 @@ Report = Annotated[
 
 
 class Forecast(NamedTuple):
-    """Predictions of a model for the rows of a table whose target is known."""
+    """What a model predicts for the rows of a table, and from which inputs."""
 
     model: NetworkRegressor | Recalibrator
-    rows: pd.DataFrame
-    y: pd.Series[Any]
     inputs: Any
     dist: Distribution
 
@@ -65,17 +63,20 @@ def evaluate(
 
         check_free(report, overwrite=force)
     from calibrant.cli._data import group_labels
+    from calibrant.cli._models import load_table_model
     from calibrant.metrics import evaluate as evaluate_forecast
 
     messages = Messages(quiet=quiet)
     paths = _by_name([model, *(against or [])])
-    forecasts = _predict_all(paths, data, target, groups, messages)
-    first = next(iter(forecasts.values()))
-    labels = None if groups is None else group_labels(first.rows, groups)
-    results = {
-        name: evaluate_forecast(each.dist, first.y, labels) for name, each in forecasts.items()
-    }
-    result = _compared(results, forecasts) if against else results[next(iter(results))]
+    models = {name: load_table_model(path) for name, path in paths.items()}
+    column = target or _target_name(models, paths)
+    rows = _read_rows(models, data, column, groups, messages)
+    with messages.warnings_as_notes():
+        forecasts = {name: _predict(each, rows, data, column) for name, each in models.items()}
+    y = rows[column]
+    labels = None if groups is None else group_labels(rows, groups)
+    results = {name: evaluate_forecast(each.dist, y, labels) for name, each in forecasts.items()}
+    result = _compared(results, forecasts, y) if against else results[next(iter(results))]
     if as_json:
         write_json(result.to_dict())
     elif as_markdown:
@@ -84,18 +85,9 @@ def evaluate(
         write_out(str(result))
         _write_groups(results)
     if report is not None:
-        from calibrant.report import write_report
-
-        write_report(
-            report,
-            _for_report(forecasts) if against else first.model,
-            first.inputs,
-            first.y,
-            overwrite=force,
-            groups=None if groups is None else first.rows[groups].map(str),
-            title=f"{', '.join(paths)} on {data.name}",
-            target=first.y.name,
-        )
+        title = f"{', '.join(paths)} on {data.name}"
+        names = None if groups is None else rows[groups].map(str)
+        _write_report(report, forecasts, y, overwrite=force, groups=names, title=title)
         messages.say(f"Report: {report}")
 
 
@@ -107,53 +99,49 @@ def _by_name(paths: list[Path]) -> dict[str, Path]:
     return short if len(short) == len(paths) else {str(path): path for path in paths}
 
 
-def _predict_all(
-    paths: dict[str, Path], data: Path, target: str | None, groups: str | None, messages: Messages
-) -> dict[str, Forecast]:
-    """Predict the rows with each model; all must have the target of the first."""
-    from calibrant.cli._models import innermost, load_table_model
+def _target_name(models: dict[str, Any], paths: dict[str, Path]) -> str:
+    """Return the target that the first model was fitted to."""
+    from calibrant.cli._models import innermost
 
-    models = {name: load_table_model(path) for name, path in paths.items()}
     first = next(iter(models))
-    column = target or innermost(models[first]).target_name_
+    column = innermost(models[first]).target_name_
     if column is None:
         raise ParameterError(
             f"{paths[first]} was fitted to a target without a name: pass --target."
         )
-    # Notes about the rows are the same for all models: print them once.
-    return {
-        name: _predict(
-            model, data, column, groups, messages if name == first else Messages(quiet=True)
-        )
-        for name, model in models.items()
-    }
+    return column
+
+
+def _read_rows(
+    models: dict[str, Any], data: Path, target: str, groups: str | None, messages: Messages
+) -> pd.DataFrame:
+    """Read the rows whose target is known."""
+    from calibrant.cli._data import check_columns, rows_with_target
+    from calibrant.cli._models import categorical_columns
+    from calibrant.tables import read_table
+
+    text = {name for model in models.values() for name in categorical_columns(model)}
+    frame = read_table(data, text=text)
+    check_columns(frame, [target] if groups is None else [target, groups], data)
+    return rows_with_target(frame, target, data, messages)
 
 
 def _predict(
-    model: NetworkRegressor | Recalibrator,
-    data: Path,
-    target: str,
-    groups: str | None,
-    messages: Messages,
+    model: NetworkRegressor | Recalibrator, rows: pd.DataFrame, data: Path, target: str
 ) -> Forecast:
-    from calibrant.cli._data import check_columns, rows_with_target
-    from calibrant.cli._models import categorical_columns, model_inputs
-    from calibrant.tables import read_table
+    from calibrant.cli._models import model_inputs
 
-    frame = read_table(data, text=categorical_columns(model))
-    check_columns(frame, [target] if groups is None else [target, groups], data)
-    rows = rows_with_target(frame, target, data, messages)
     inputs = model_inputs(model, rows, data, without=[target])
-    with messages.warnings_as_notes():
-        dist = model.predict_dist(inputs)
-    return Forecast(model, rows, rows[target], inputs, dist)
+    return Forecast(model, inputs, model.predict_dist(inputs))
 
 
-def _compared(results: dict[str, Evaluation], forecasts: dict[str, Forecast]) -> Any:
+def _compared(
+    results: dict[str, Evaluation], forecasts: dict[str, Forecast], y: pd.Series[Any]
+) -> Any:
     from calibrant.cli._comparison import Comparison
     from calibrant.metrics import compare_scores
 
-    crps = {name: each.dist.crps(each.y) for name, each in forecasts.items()}
+    crps = {name: each.dist.crps(y) for name, each in forecasts.items()}
     return Comparison(results, compare_scores(crps))
 
 
@@ -165,13 +153,19 @@ def _write_groups(results: dict[str, Evaluation]) -> None:
             write_out(f"\n{heading}{result.groups}")
 
 
-def _for_report(forecasts: dict[str, Forecast]) -> dict[str, Any]:
-    """What the report compares: models, or their distributions where inputs differ."""
+def _write_report(
+    path: Path, forecasts: dict[str, Forecast], y: pd.Series[Any], **options: Any
+) -> None:
+    """Write the report; of models with other inputs than the first it shows the forecasts only."""
+    from calibrant.report import write_report
+
     first = next(iter(forecasts.values()))
-    return {
+    compared = {
         name: each.model if _equal(each.inputs, first.inputs) else each.dist
         for name, each in forecasts.items()
     }
+    shown = compared if len(compared) > 1 else first.model
+    write_report(path, shown, first.inputs, y, target=y.name, **options)
 
 
 def _equal(inputs: Any, others: Any) -> bool:
