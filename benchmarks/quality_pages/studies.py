@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.experiments.methods import METHODS, Method
 
 # Stage 1 of each quality, with the map and everything else: stage 2 moves no weight.
-_NO_STAGE_2 = {"matching_epochs": 1, "matching_lr": 1e-30}
+_NO_STAGE_2 = {"matching__epochs": 1, "matching__lr": 1e-30}
 STAGE_1 = {
     "mmd-fast-stage1": Method(
         "stage 1 of mmd-fast", "MMDRegressor", "ours", always={"quality": "fast"} | _NO_STAGE_2
@@ -37,16 +37,18 @@ def _best_with(title: str, **changes: Any) -> Method:
 # "best" with one ingredient removed, or added where it has none; everything else is unchanged.
 ABLATION = {
     "mmd-best": METHODS["mmd-best"],
-    "best-gaussian-head": _best_with("one Gaussian in place of the mixture", head="gaussian"),
+    "best-gaussian-head": _best_with("one Gaussian in place of the mixture", components=1),
     "best-no-periodic": _best_with("no periodic embedding", periodic=0.0),
     "best-periodic": _best_with("periodic embedding without a pilot", periodic=0.1),
     "best-no-kernel-score": replace(STAGE_1["mmd-best-stage1"], title="likelihood alone"),
-    "best-matching": _best_with("matching given the input as well", match="joint"),
-    "best-no-averaging": _best_with("weights not averaged", average=0.0),
-    "best-no-decay": _best_with("constant learning rate", decay=0.0),
-    "best-one-member": _best_with("one network per fold", members=1),
-    "best-hold-out": _best_with("eight networks, one common hold-out", members=8, cross_fit=0),
-    "best-no-neighbours": _best_with("no network that sees neighbours", neighbours=False),
+    "best-matching": _best_with("matching given the input as well", matching__match="joint"),
+    "best-no-averaging": _best_with("weights not averaged", matching__average=0.0),
+    "best-no-decay": _best_with("constant learning rate", matching__decay=0.0),
+    "best-one-member": _best_with("one network per fold", ensemble__members=1),
+    "best-hold-out": _best_with(
+        "eight networks, one common hold-out", ensemble__members=8, ensemble__folds=0
+    ),
+    "best-no-neighbours": _best_with("no network that sees neighbours", ensemble__neighbours=False),
     "best-no-atoms": _best_with("no probabilities for repeated values", atoms=False),
     "best-one-map": _best_with("one final map for all rows", recalibrate="common"),
     "best-no-map": _best_with("no final map", recalibrate=False),

@@ -6,6 +6,8 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from calibrant.methods import METHODS
+
 if TYPE_CHECKING:
     from calibrant.estimators import DeepEnsembleRegressor as DeepEnsembleRegressor
     from calibrant.estimators import DeepGPRegressor as DeepGPRegressor
@@ -41,21 +43,7 @@ except PackageNotFoundError:  # run from a source tree that was never installed
 # Public names are imported when first used, so that `import calibrant` and `calibrant --help`
 # do not wait for torch.
 _ROOMS = {
-    "estimators": (
-        "DeepEnsembleRegressor",
-        "DeepGPRegressor",
-        "Ensemble",
-        "EnsembleLikelihoodRegressor",
-        "HeteroscedasticRegressor",
-        "LaplaceRegressor",
-        "MCDropoutLikelihoodRegressor",
-        "MCDropoutRegressor",
-        "MMDRegressor",
-        "Matching",
-        "QuantileNetworkRegressor",
-        "Training",
-        "Windows",
-    ),
+    "estimators": (*METHODS.values(), "Ensemble", "Matching", "Training", "Windows"),
     "forecasting": ("Forecaster", "backtest"),
     "losses": ("DistributionMatchingLoss",),
     "metrics": ("calibration_test", "evaluate", "noise_floor"),

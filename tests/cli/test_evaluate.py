@@ -66,7 +66,7 @@ def test_a_target_without_a_name_must_be_given(run, frame, tmp_path) -> None:
 def test_a_recalibrated_model(run, data, frame, model, tmp_path) -> None:
     from calibrant import IsotonicRecalibrator, load_model
     from calibrant.cli._models import categorical_columns, model_inputs
-    from calibrant.cli._tables import read_table
+    from calibrant.tables import read_table
 
     table = data / "table.csv"
     network = load_model(model)

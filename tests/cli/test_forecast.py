@@ -65,7 +65,7 @@ def test_covariates_figures_and_models(run, series, tmp_path) -> None:
     np.testing.assert_allclose(model.predict(X=X), [record["mean"] for record in records])
 
 
-def test_a_panel_has_a_row_a_series_and_step(run, series, tmp_path) -> None:
+def test_a_panel_has_one_row_per_series_and_step(run, series, tmp_path) -> None:
     frame = pd.read_csv(series).iloc[:117]
     both = pd.concat([frame.assign(shop="north"), frame.assign(shop="south")])
     both.to_parquet(tmp_path / "panel.parquet", index=False)

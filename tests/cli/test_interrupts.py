@@ -13,8 +13,8 @@ import pytest
 from typer.core import TyperGroup
 
 from calibrant.cli import main
-from calibrant.cli._interrupts import forget_kept, keeping, what_was_kept
-from calibrant.cli._tables import staged
+from calibrant.cli._files import staged
+from calibrant.cli._interrupts import forget_kept, uninterrupted, what_was_kept
 from calibrant.estimators import NetworkRegressor, load_model
 from calibrant.experiments import PaperExperiment, Store, plan
 from calibrant.experiments.own_table import OwnTable
@@ -33,7 +33,7 @@ def clean() -> None:
 
 def test_an_interrupt_waits_for_the_result(tmp_path: Path) -> None:
     file = tmp_path / "result"
-    with pytest.raises(KeyboardInterrupt), keeping(file):  # noqa: PT012 (the order is the point)
+    with pytest.raises(KeyboardInterrupt), uninterrupted(file):  # noqa: PT012 (the order is the point)
         interrupt()
         file.write_text("whole")
     assert file.read_text() == "whole"
@@ -43,7 +43,7 @@ def test_an_interrupt_waits_for_the_result(tmp_path: Path) -> None:
 
 
 def test_a_failure_keeps_nothing(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="full"), keeping(tmp_path / "result"):
+    with pytest.raises(OSError, match="full"), uninterrupted(tmp_path / "result"):
         raise OSError("full")
     assert what_was_kept() == "nothing was written."
     with pytest.raises(KeyboardInterrupt):

@@ -55,7 +55,7 @@ def test_out_is_written_by_suffix(run, data, model, tmp_path, name) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_json_is_one_record_a_row(run, data, model) -> None:
+def test_json_is_one_record_per_row(run, data, model) -> None:
     done = run("predict", model, data / "table.csv", "--json")
     records = json.loads(done.stdout)
     assert len(records) == 120

@@ -1,4 +1,4 @@
-"""The application: its commands, its version and what becomes of errors.
+"""The application: its commands, its version and how errors end it.
 
 Commands import what they need when they run, so that ``--help`` answers at once.
 """
@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from calibrant.cli._hints import with_hint
 from calibrant.cli._interrupts import forget_kept
-from calibrant.cli._output import report_error, telling_of_interrupts
+from calibrant.cli._output import report_error, reporting_interrupts
 from calibrant.cli.backtest import backtest
 from calibrant.cli.bench import bench
 from calibrant.cli.compare import compare
@@ -29,25 +29,25 @@ from calibrant.errors import CalibrantError
 
 
 class _Commands(TyperGroup):
-    """Turns errors of our family and of the file system into one sentence and an exit code."""
+    """Turns errors of this library and of the file system into one sentence and exit code 2."""
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
-        with telling_of_interrupts():  # typer imports much when it begins to parse
+        with reporting_interrupts():  # parsing imports a good deal of typer
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: Any) -> Any:
         forget_kept()
         try:
-            with telling_of_interrupts():
+            with reporting_interrupts():
                 return super().invoke(ctx)
-        except typer.BadParameter as error:  # typer's business, in better words
+        except typer.BadParameter as error:  # typer prints it, in better words
             error.message = with_hint(error.message)
             raise
         except CalibrantError as error:
             report_error(str(error))
             raise typer.Exit(2) from error
         except OSError as error:
-            if error.errno == errno.EPIPE:  # the reader of our output has left: typer's business
+            if error.errno == errno.EPIPE:  # the reader of a pipe has left, which typer handles
                 raise
             report_error(f"{error.filename or 'The file system'}: {error.strerror or error}.")
             raise typer.Exit(2) from error
@@ -56,7 +56,7 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
-    rich_markup_mode="markdown",  # paragraphs are wrapped anew, whatever their line breaks here
+    rich_markup_mode="markdown",  # line breaks within a paragraph are ignored
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -82,9 +82,7 @@ def _describe(
     """Calibrated probabilistic regression: intervals that cover what they promise."""
 
 
-for _command in (
-    *(fit, predict, evaluate, compare, forecast, backtest),
-    *(datasets, explain, demo, doctor),
-):
+_COMMANDS = (fit, predict, evaluate, compare, forecast, backtest, datasets, explain, demo, doctor)
+for _command in _COMMANDS:
     app.command()(_command)
 app.add_typer(bench, name="bench")

@@ -1,4 +1,4 @@
-"""Many cells being run: a bar for those who watch, a line a cell for those who read a log."""
+"""Progress of many cells: a bar in a terminal, one line per cell in a log."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from calibrant.cli._output import Voice, console, telling_of_interrupts
+from calibrant.cli._output import Messages, console, reporting_interrupts
 
 if TYPE_CHECKING:
     from calibrant.experiments import Outcome
 
 
 @contextmanager
-def watched(total: int, voice: Voice) -> Iterator[Callable[[Outcome], None]]:
-    """Give a function to be told of every cell that ends."""
+def cell_progress(total: int, messages: Messages) -> Iterator[Callable[[Outcome], None]]:
+    """Give a function to call with the outcome of every cell."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     with Progress(
@@ -24,17 +24,17 @@ def watched(total: int, voice: Voice) -> Iterator[Callable[[Outcome], None]]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         console=console,
-        disable=not voice.shows_progress,
+        disable=not messages.shows_progress,
     ) as bar:
         task = bar.add_task("cells", total=total)
 
-        def tell(outcome: Outcome) -> None:
+        def show(outcome: Outcome) -> None:
             bar.update(task, advance=1, description=str(outcome.cell))
-            if outcome.status != "done" or not voice.shows_progress:
+            if outcome.status != "done" or not messages.shows_progress:
                 detail = outcome.message or f"{outcome.seconds:.1f} s"
-                voice.say(f"{outcome.cell}: {outcome.status}, {detail}")
+                messages.say(f"{outcome.cell}: {outcome.status}, {detail}")
 
-        yield tell
+        yield show
 
 
 @contextmanager
@@ -64,11 +64,11 @@ def resumable(out: Path, total: int, count_missing: Callable[[], int]) -> Iterat
             Store(out).remove_if_empty()
         return f"none of {total} cells was finished; the same command starts again."
 
-    with telling_of_interrupts(kept):
+    with reporting_interrupts(kept):
         yield
 
 
-def names(text: str | None) -> list[str]:
-    """Names between commas, each once."""
+def split_names(text: str | None) -> list[str]:
+    """Split names at commas and keep each once."""
     found = (name.strip() for name in (text or "").split(","))
     return list(dict.fromkeys(name for name in found if name))

@@ -1,16 +1,15 @@
-"""Several models on the same rows: their scores side by side, and which difference is real."""
+"""Several models on the same rows: their scores side by side, and which differences are real."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from calibrant.cli._grid import aligned, as_markdown
-
-if TYPE_CHECKING:
-    from calibrant.metrics import Evaluation, ScoreDifference
+from calibrant.cli._text_table import Row, markdown_table, text_table
+from calibrant.metrics import Evaluation, ScoreDifference
+from calibrant.metrics.formatting import format_number, p_value_text
 
 _WIDTH = 80
 _LEFT = ("model",)
@@ -18,49 +17,47 @@ _LEFT = ("model",)
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Evaluations of the same rows by the names of their models, and tests of their CRPS."""
+    """Evaluations of the same rows by model name, and tests of their CRPS."""
 
     results: Mapping[str, Evaluation]
     pairs: Sequence[ScoreDifference]
 
     def __str__(self) -> str:
-        rows = next(iter(self.results.values())).n
+        n_rows = next(iter(self.results.values())).n
         return "\n".join(
             [
-                f"Evaluation of {len(self.results)} models on {rows:,} rows",
+                f"Evaluation of {len(self.results)} models on {n_rows:,} rows",
                 "",
-                aligned(self._lines(), left=_LEFT),
+                text_table(self._rows(), left=_LEFT),
                 "",
                 *(fill(f"{name}: {each.verdict}", _WIDTH) for name, each in self.results.items()),
                 "",
                 "Difference in CRPS row by row, with 95% confidence (paired t-test):",
-                *(fill(_test(pair), _WIDTH) for pair in self.pairs),
+                *(fill(_in_words(pair), _WIDTH) for pair in self.pairs),
             ]
         )
 
     def to_markdown(self) -> str:
-        """Return a pipe table and lists of verdicts and tests."""
+        """Return a table and lists of verdicts and tests."""
         return "\n".join(
             [
-                as_markdown(self._lines(), left=_LEFT),
+                markdown_table(self._rows(), left=_LEFT),
                 "",
                 *(f"- {name}: {each.verdict}" for name, each in self.results.items()),
-                *(f"- CRPS: {_test(pair)}" for pair in self.pairs),
+                *(f"- CRPS: {_in_words(pair)}" for pair in self.pairs),
             ]
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, for machines."""
+        """Return all figures as JSON values."""
         return {
             "models": {name: each.to_dict() for name, each in self.results.items()},
             "crps_differences": [asdict(pair) for pair in self.pairs],
         }
 
-    def _lines(self) -> list[dict[str, str]]:
-        from calibrant.metrics.formatting import format_number
-
+    def _rows(self) -> list[Row]:
         first = next(iter(self.results.values()))
-        lines = [
+        rows = [
             {
                 "model": name,
                 "ECPE": format_number(each.ecpe),
@@ -73,12 +70,10 @@ class Comparison:
             for name, each in self.results.items()
         ]
         floor = {"model": "noise floor", "ECPE": format_number(first.floor.ecpe)}
-        return [*lines, dict.fromkeys(lines[0], "") | floor]
+        return [*rows, dict.fromkeys(rows[0], "") | floor]
 
 
-def _test(pair: ScoreDifference) -> str:
-    from calibrant.metrics.formatting import p_value_text
-
+def _in_words(pair: ScoreDifference) -> str:
     # The lower score first, as the sentence names the better model first.
     sign = -1.0 if pair.difference > 0 else 1.0
     low, high = sorted([sign * pair.low, sign * pair.high])

@@ -28,7 +28,7 @@ def draw_figures(run: Run, folder: Path) -> None:
         figure.savefig(folder / f"{name}.png", dpi=110)
 
 
-# Figure rather than pyplot: no window system is looked for and no figure stays in memory.
+# Figure rather than pyplot: needs no display, and no figure stays in memory.
 def _reliability(run: Run) -> Figure:
     figure = Figure(figsize=(5.4, 5.4), layout="constrained")
     reliability(run.forecasts, run.y, ax=figure.subplots())
@@ -44,7 +44,7 @@ def _pit(run: Run) -> Figure:
     top = max(ax.get_ylim()[1] for ax in panels)
     for ax in panels:
         ax.set(xlabel="", ylim=(0, top))
-    for ax in panels[1:]:  # the first one explains them all
+    for ax in panels[1:]:  # the legend of the first panel is enough
         ax.set_ylabel("")
         ax.get_legend().remove()
     return figure
@@ -56,7 +56,7 @@ def _intervals(run: Run) -> Figure:
     along = _along_x(run.X)
     for ax, (name, model) in zip(panels, run.models.items(), strict=True):
         intervals(model.predict_dist(along), x=along["x"], ax=ax)
-        lower, upper = run.forecasts[name].interval(0.9).T  # of the test rows themselves
+        lower, upper = run.forecasts[name].interval(0.9).T  # of the test rows
         below, above = run.y < lower, run.y > upper
         inside = ~(below | above)
         ax.plot(run.X["x"][inside], run.y[inside], ".", **_INSIDE)
@@ -85,7 +85,7 @@ _OUTSIDE: dict[str, Any] = {
 
 
 def _along_x(X: pd.DataFrame) -> pd.DataFrame:
-    """Rows that differ in x alone: over the test rows themselves the bands would be ragged."""
+    """Return rows that differ in x only: over the test rows themselves bands would be ragged."""
     grid = np.linspace(X["x"].min(), X["x"].max(), 300)
     return pd.DataFrame({name: grid if name == "x" else X[name].median() for name in X.columns})
 

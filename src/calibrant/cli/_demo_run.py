@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from calibrant.cli._output import Voice
+    from calibrant.cli._output import Messages
 
 TRUTH = "truth (best possible)"
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Fitted models and what they say about the test rows.
+    """Fitted models and their predictions of the test rows.
 
     Attributes
     ----------
@@ -42,13 +42,13 @@ class Run:
     forecasts: dict[str, Distribution]
 
 
-def run_methods(*, quick: bool, seed: int, voice: Voice) -> Run:
+def run_methods(*, quick: bool, seed: int, messages: Messages) -> Run:
     """Fit both methods to five sixths of the data and predict the rest."""
     data = load("skewed", n=2000 if quick else 6000, random_state=seed)
     order = np.random.default_rng(seed).permutation(len(data.frame))
     cut = len(order) * 5 // 6
     train, test = order[:cut], order[cut:]
-    common: dict[str, Any] = {"random_state": seed, "verbose": voice.shows_progress}
+    common: dict[str, Any] = {"random_state": seed, "verbose": messages.shows_progress}
     if quick:
         common["epochs"] = 30
     matching: dict[str, Any] = {"matching_epochs": 20} if quick else {}
@@ -58,9 +58,9 @@ def run_methods(*, quick: bool, seed: int, voice: Voice) -> Run:
     }
     X, y = data.X, data.y
     forecasts: dict[str, Distribution] = {}
-    with voice.hears_warnings():
+    with messages.warnings_as_notes():
         for name, model in models.items():
-            voice.say(f"{name} on {cut:,} rows")
+            messages.say(f"{name} on {cut:,} rows")
             model.fit(X.iloc[train], y[train])
             forecasts[name] = model.predict_dist(X.iloc[test])
     assert data.truth is not None, "a synthetic set knows its truth"

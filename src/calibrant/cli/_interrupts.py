@@ -1,4 +1,4 @@
-"""Ctrl-C: a result is there whole or not at all, and the user is told which."""
+"""Ctrl-C: a result is written completely or not at all, and the user is told which."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ _kept: list[str] = []
 
 
 @contextmanager
-def keeping(*paths: Path) -> Iterator[None]:
+def uninterrupted(*paths: Path) -> Iterator[None]:
     """Write results without being interrupted; an interrupt waits until they are complete.
 
     For the short last step only. Outside the main thread signals do not arrive anyway.
+
+    Parameters
+    ----------
+    *paths : Path
+        What is written; an interrupted command tells that it was kept.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

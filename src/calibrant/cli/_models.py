@@ -1,38 +1,34 @@
-"""A saved model and the rows of a file that it is asked about."""
+"""A saved model and the rows of a file that it predicts."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from calibrant.cli._columns import select_inputs
+import pandas as pd
+
+from calibrant.cli._data import select_inputs
 from calibrant.errors import DataError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from calibrant.estimators import NetworkRegressor
-    from calibrant.recalibration import Recalibrator
+from calibrant.estimators import NetworkRegressor
+from calibrant.forecasting import Forecaster
+from calibrant.models import load_model
+from calibrant.recalibration import Recalibrator
 
 
-def load_rows_model(path: Path) -> NetworkRegressor | Recalibrator:
+def load_table_model(path: Path) -> NetworkRegressor | Recalibrator:
     """Load a model that predicts rows of a table; a forecaster is not one."""
-    from calibrant.forecasting import Forecaster
-    from calibrant.models import load_model
-
-    model = load_model(path)
+    model: NetworkRegressor | Recalibrator | Forecaster = load_model(path)
     if isinstance(model, Forecaster):
         raise DataError(
             f"{path} holds a Forecaster, which goes on with its own series and takes no other "
             f"rows. In Python, calibrant.load_model({str(path)!r}) forecasts with it."
         )
-    found: NetworkRegressor | Recalibrator = model
-    return found
+    return model
 
 
 def innermost(model: NetworkRegressor | Recalibrator) -> NetworkRegressor:
-    """The network that a model is, or that it wraps: it knows the columns."""
+    """Return the network that a model is or wraps: it knows the columns."""
     inner: Any = model
     while hasattr(inner, "model_"):
         inner = inner.model_
@@ -42,8 +38,8 @@ def innermost(model: NetworkRegressor | Recalibrator) -> NetworkRegressor:
 
 def categorical_columns(model: NetworkRegressor | Recalibrator) -> list[str]:
     """Columns that were categorical when the model was fitted."""
-    model = innermost(model)
-    return [] if model.encoder_ is None else list(model.encoder_.categories_)
+    encoder = innermost(model).encoder_
+    return [] if encoder is None else list(encoder.categories_)
 
 
 def model_inputs(
@@ -53,21 +49,25 @@ def model_inputs(
     *,
     without: Collection[str] = (),
 ) -> Any:
-    """Columns that the model was fitted on; others are ignored.
+    """Select the columns that the model was fitted on.
 
     Parameters
     ----------
+    model : fitted model
+    frame : DataFrame of n rows
+    path : Path
+        File that errors name.
     without : collection of str
-        Columns that are no inputs, for a model that was fitted on columns without names.
+        Columns that are not inputs, for a model that was fitted on columns without names.
     """
-    model = innermost(model)
-    if hasattr(model, "feature_names_in_"):
-        names = [str(name) for name in model.feature_names_in_]
+    network = innermost(model)
+    if hasattr(network, "feature_names_in_"):
+        names = [str(name) for name in network.feature_names_in_]
         return select_inputs(frame, names, categorical_columns(model), path)
     inputs = frame.drop(columns=list(without))
-    if len(inputs.columns) != model.n_features_in_:
+    if len(inputs.columns) != network.n_features_in_:
         raise DataError(
-            f"The model was fitted on {model.n_features_in_} columns without names, but {path} "
+            f"The model was fitted on {network.n_features_in_} columns without names, but {path} "
             f"has {len(inputs.columns)} columns of inputs."
         )
     return inputs.to_numpy()

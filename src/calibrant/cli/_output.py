@@ -1,4 +1,4 @@
-"""What is said to people: on standard error, so that standard output carries data only."""
+"""Messages go to standard error, so that standard output carries results only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from calibrant.cli._interrupts import what_was_kept
@@ -29,8 +28,8 @@ def report_error(sentence: str, *, title: str = "Error") -> None:
 
 
 @contextmanager
-def telling_of_interrupts(kept: Callable[[], str] = what_was_kept) -> Iterator[None]:
-    """Turn an interrupt into a sentence about what is kept, and the exit code of shells for it."""
+def reporting_interrupts(kept: Callable[[], str] = what_was_kept) -> Iterator[None]:
+    """Turn an interrupt into a sentence about what was kept and the exit code 130, as shells do."""
     try:
         yield
     except KeyboardInterrupt as error:
@@ -38,13 +37,13 @@ def telling_of_interrupts(kept: Callable[[], str] = what_was_kept) -> Iterator[N
         raise typer.Exit(130) from error
 
 
-class Voice:
-    """Notes to the user, unless asked to be quiet.
+class Messages:
+    """Notes and progress for the user, unless asked to be quiet.
 
     Parameters
     ----------
     quiet : bool
-        Say nothing and show no progress.
+        Print nothing and show no progress.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -52,22 +51,22 @@ class Voice:
 
     @property
     def shows_progress(self) -> bool:
-        """Whether somebody watches: a bar in a log file is noise."""
-        return _is_watched() and not self._quiet
+        """Whether to draw progress bars: in a terminal only, in a log file they are noise."""
+        return _in_terminal() and not self._quiet
 
     def note(self, sentence: str) -> None:
         """Print what the user may want to know about the data."""
         if not self._quiet:
             _say(Text.assemble(("Note: ", "yellow"), sentence))
 
-    def say(self, sentence: str) -> None:
-        """Print a plain line."""
+    def say(self, text: str) -> None:
+        """Print a plain message."""
         if not self._quiet:
-            _say(Text(sentence))
+            _say(Text(text))
 
     @contextmanager
-    def hears_warnings(self) -> Iterator[None]:
-        """Turn warnings of our family into notes, each said once; others stay Python's."""
+    def warnings_as_notes(self) -> Iterator[None]:
+        """Print warnings of this library as notes, each once; leave others to Python."""
         said: set[str] = set()
         with warnings.catch_warnings():
             warnings.simplefilter("always", CalibrantWarning)
@@ -90,18 +89,13 @@ class Voice:
             warnings.showwarning = show
             yield
 
-    def show(self, table: Table) -> None:
-        """Print a table."""
-        if not self._quiet:
-            console.print(table)
-
 
 def _say(text: Text) -> None:
     # In a pipe a sentence stays on one line, where grep finds it.
-    console.print(text, soft_wrap=not _is_watched())
+    console.print(text, soft_wrap=not _in_terminal())
 
 
-def _is_watched() -> bool:
+def _in_terminal() -> bool:
     # Not console.is_terminal: FORCE_COLOR asks for colours in a pipe, not for moving bars.
     return sys.stderr.isatty() and not console.is_dumb_terminal
 
@@ -109,11 +103,16 @@ def _is_watched() -> bool:
 def write_out(text: str) -> None:
     """Write data to standard output, ending in a line break."""
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
-    sys.stdout.flush()  # a reader that has left is noticed here, where typer knows what to do
+    sys.stdout.flush()  # a closed pipe is noticed here, where typer handles it
+
+
+def write_heading(text: str) -> None:
+    """Write a heading to standard output, bold in a terminal."""
+    Console(highlight=False).print(Text(text, style="bold"))
 
 
 def write_csv(table: pd.DataFrame) -> None:
-    """Write a table to standard output as CSV: all digits, but six where a person reads."""
+    """Write a table to standard output as CSV: all digits, but six in a terminal."""
     digits = "%.6g" if sys.stdout.isatty() else None
     write_out(table.to_csv(index=False, lineterminator="\n", float_format=digits))
 

@@ -1,146 +1,129 @@
-"""The series in a table and its model, for ``forecast`` and ``backtest``."""
+"""A series in a table and its model, for ``forecast`` and ``backtest``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from calibrant.cli._columns import check_columns, numbers, text_columns
-from calibrant.cli._output import Voice
-from calibrant.cli._series_options import SeriesOptions
-from calibrant.cli._tables import read_table, staged
-from calibrant.errors import DataError, MissingFileError, OutputExistsError, ParameterError
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from calibrant.forecasting import Forecaster
-
-_FIGURES = (".png", ".pdf", ".svg")
+from calibrant.cli._data import check_columns, target_values
+from calibrant.cli._output import Messages
+from calibrant.cli._series_options import Roles
+from calibrant.errors import DataError
+from calibrant.estimators import MMDRegressor, limited_epochs
+from calibrant.forecasting import Forecaster
+from calibrant.tables import is_categorical, read_table
 
 
 class Series(NamedTuple):
-    """Rows whose target may be known, and covariates of these and the coming ones."""
+    """Rows up to the last known target, and covariates of these rows and the coming ones."""
 
     y: pd.DataFrame
     X: pd.DataFrame | None
-    time: str | None
+    roles: Roles
 
 
-def read_series(options: SeriesOptions, voice: Voice) -> Series:
+def read_series(path: Path, roles: Roles, messages: Messages) -> Series:
     """Read a table; rows after the last known target hold known-future covariates only."""
-    import pandas as pd
-
-    path, target, time, id = options.data, options.target, options.time, options.id
     frame = read_table(path)
-    named = [target, *(name for name in (time, id) if name is not None), *options.inputs]
-    check_columns(frame, named, path)
-    if time is None:
-        time = _date_column(frame, without=named)
-        if time is not None:
-            voice.note(f"time stamps are in {time!r}")
+    named = [name for name in (roles.target, roles.time, roles.series_id) if name is not None]
+    check_columns(frame, [*named, *roles.covariates], path)
+    if roles.time is None and (found := _date_column(frame, [*named, *roles.covariates])):
+        messages.note(f"time stamps are in {found!r}")
+        roles = replace(roles, time=found)
+    target, time, series_id = roles.target, roles.time, roles.series_id
     if time is not None:
         frame = frame.assign(**{time: _stamps(frame[time], path)})
-    elif id is not None:
+    elif series_id is not None:
         raise DataError(f"{path} has several series: name the column of time stamps, --time.")
-    values = numbers(frame, target, path)
-    if not values.notna().any():
-        raise DataError(f"Column {target!r} of {path} has no values.")
-    text = {name: frame[name].astype("category") for name in text_columns(frame[options.inputs])}
-    frame = frame.assign(**{target: values}, **text)
-    keys = [name for name in (id, time) if name is not None]
-    known = frame[_up_to_last_target(frame, target, time, id)]
+    categories = {
+        name: frame[name].astype("category")
+        for name in roles.covariates
+        if is_categorical(frame[name])
+    }
+    frame = frame.assign(**{target: target_values(frame, target, path)}, **categories)
+    known = frame[_up_to_last_target(frame, target, time, series_id)]
     if ahead := len(frame) - len(known):
-        voice.note(f"{ahead:,} rows after the last {target!r} count as the time to come")
-    X = frame[[*keys, *options.inputs]] if options.inputs else None
-    return Series(pd.DataFrame(known[[*keys, target]]), X, time)
+        messages.note(f"{ahead:,} rows after the last {target!r} count as the time to come")
+    keys = [name for name in (series_id, time) if name is not None]
+    X = frame[[*keys, *roles.covariates]] if roles.covariates else None
+    return Series(known[[*keys, target]], X, roles)
 
 
-def check_ahead(series: Series, options: SeriesOptions) -> None:
-    """Complain before the training if known-future covariates can't be there for all steps."""
+def check_future(series: Series, horizon: int, path: Path) -> None:
+    """Check before the training that known-future covariates cover the horizon."""
+    roles = series.roles
     ahead = len(series.X if series.X is not None else ()) - len(series.y)
-    needed = options.horizon * (series.y[options.id].nunique() if options.id is not None else 1)
+    n_series = 1 if roles.series_id is None else series.y[roles.series_id].nunique()
+    needed = horizon * n_series
     if ahead < needed:
         raise DataError(
-            f"The forecast needs {', '.join(options.future)} at all of the next {options.horizon} "
-            f"time stamps, but {options.data} has {ahead} of {needed} rows after the last "
-            f"{options.target!r}. Add them, with {options.target!r} left empty."
+            f"The forecast needs {', '.join(roles.future)} at all of the next {horizon} "
+            f"time stamps, but {path} has {ahead} of {needed} rows after the last "
+            f"{roles.target!r}. Add them, with {roles.target!r} left empty."
         )
 
 
-def make_forecaster(series: Series, options: SeriesOptions, voice: Voice) -> Forecaster:
-    """Return the forecaster that the options ask for."""
-    from calibrant.estimators import MMDRegressor, limited_epochs
-    from calibrant.forecasting import Forecaster
+def make_forecaster(
+    roles: Roles, horizon: int, window: int | None, network: Any, epochs: int | None, **common: Any
+) -> Forecaster:
+    """Return the forecaster that the options ask for.
 
-    horizon, window, epochs = options.horizon, options.window, options.epochs
-    estimator = MMDRegressor(network=options.network.value)
+    Parameters
+    ----------
+    roles : Roles
+    horizon : int
+    window : int or None
+        None for the horizon, at least 5.
+    network : {"lstm", "gru", "mlp"}
+    epochs : int or None
+        Largest number of epochs per stage.
+    **common
+        Parameters that `Forecaster` takes as they are.
+    """
+    estimator = MMDRegressor(network=network)
     if epochs is not None:
         estimator.set_params(**limited_epochs("default", epochs))
     return Forecaster(
         estimator,
         window=max(5, horizon) if window is None else window,
         horizon=horizon,
-        past=options.past,
-        future=options.future,
-        static=options.static,
-        series_id=options.id,
-        time=series.time,
-        random_state=options.seed,
-        verbose=voice.shows_progress,
+        past=roles.past,
+        future=roles.future,
+        static=roles.static,
+        series_id=roles.series_id,
+        time=roles.time,
+        **common,
     )
 
 
-def check_level(coverage: float) -> float:
-    """Complain about a coverage outside (0, 1)."""
-    if not 0 < coverage < 1:
-        raise ParameterError(f"--coverage must lie between 0 and 1, got {coverage:g}.")
-    return coverage
-
-
-def check_figure(path: Path, *, force: bool) -> None:
-    """Complain before the work if the figure can't be written afterwards."""
-    if path.suffix.lower() not in _FIGURES:
-        raise ParameterError(
-            f"{path} must end in {', '.join(_FIGURES)}: the suffix says the format."
-        )
-    if not path.absolute().parent.is_dir():
-        raise MissingFileError(f"There is no folder {path.parent} to write {path.name} into.")
-    if path.exists() and not force:
-        raise OutputExistsError(f"{path} exists already. Choose another name, or pass --force.")
-
-
-def write_figure(figure: Figure, path: Path) -> None:
-    """Write a figure whole or not at all."""
-    with staged(path.parent) as folder:
-        figure.savefig(folder / path.name, dpi=110)
-
-
-def _up_to_last_target(frame: pd.DataFrame, target: str, time: str | None, id: str | None) -> Any:
-    """Rows up to the last known target of their series."""
-    import numpy as np
-
+def _up_to_last_target(
+    frame: pd.DataFrame, target: str, time: str | None, series_id: str | None
+) -> NDArray[np.bool_]:
+    """Mask of the rows up to the last known target of their series, (n,)."""
     order = frame[time] if time is not None else frame.index.to_series()
-    series = frame[id] if id is not None else np.zeros(len(frame))
+    series = frame[series_id] if series_id is not None else np.zeros(len(frame))
     last = order.where(frame[target].notna()).groupby(series).transform("max")
-    return (order <= last).to_numpy()
+    mask: NDArray[np.bool_] = (order <= last).to_numpy()
+    return mask
 
 
-def _stamps(column: pd.Series[Any], path: Path) -> Any:
-    import warnings
-
-    import pandas as pd
-
+def _stamps(column: pd.Series[Any], path: Path) -> pd.Series[Any]:
+    """Return whole numbers as they are, and text as dates."""
     if pd.api.types.is_integer_dtype(column.dtype):
         return column
     try:
         with warnings.catch_warnings():
-            # Pandas warns where it would guess a format for each row: 3/4 may then be March or
+            # pandas warns where it would guess a format for each row: 3/4 may then be March or
             # April in one and the same file.
             warnings.simplefilter("error", UserWarning)
-            stamps = pd.to_datetime(column)
+            stamps: pd.Series[Any] = pd.to_datetime(column)
     except (TypeError, ValueError, UserWarning) as error:
         raise DataError(
             f"Column {column.name!r} of {path} must hold whole numbers, or dates of one format "
@@ -154,9 +137,8 @@ def _stamps(column: pd.Series[Any], path: Path) -> Any:
     return stamps
 
 
-def _date_column(frame: pd.DataFrame, without: Sequence[str]) -> str | None:
-    import pandas as pd
-
+def _date_column(frame: pd.DataFrame, without: Collection[str]) -> str | None:
+    """Return the one column of ISO 8601 dates, or None if there is none or more than one."""
     found = []
     for name in frame.columns:
         if name in without or pd.api.types.is_numeric_dtype(frame[name].dtype):

@@ -1,121 +1,111 @@
-"""``calibrant backtest``: what forecasts of a series would have been worth."""
+"""``calibrant backtest``: how good forecasts of a series would have been."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibrant.cli._grid import aligned
-from calibrant.cli._output import Voice, write_json, write_out
-from calibrant.cli._series import (
-    check_figure,
-    check_level,
-    make_forecaster,
-    read_series,
-    write_figure,
-)
-from calibrant.cli._series_options import SeriesOptions, spelled_out
-from calibrant.cli._tables import check_output, write_table
+from calibrant.cli import _options as option
+from calibrant.cli import _series_options as series_option
+from calibrant.cli._files import check_output, check_table_output, write_figure, write_table
+from calibrant.cli._output import Messages, write_json, write_out
+from calibrant.cli._series_options import Roles
+from calibrant.cli._text_table import text_table
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
     from calibrant.forecasting import Backtest
 
+Start = Annotated[
+    str,
+    typer.Option(
+        help="First time to forecast: a time stamp or a position, negative from the end.",
+        metavar="TIME",
+    ),
+]
+Policy = Annotated[
+    str,
+    option.one_of(
+        ("update", "refit", "static"),
+        help="update the recalibration with every outcome, refit now and then, or static.",
+    ),
+]
+Every = Annotated[int | None, option.count(help="Time stamps between two refits.")]
+Rows = Annotated[Path | None, option.file(help="File for the forecasts, row by row.")]
 
-class Policy(StrEnum):
-    """What happens to the model as time goes on."""
 
-    UPDATE = "update"
-    REFIT = "refit"
-    STATIC = "static"
-
-
-@spelled_out
 def backtest(
-    options: SeriesOptions,
-    start: Annotated[
-        str,
-        typer.Option(
-            help="First time to forecast: a time stamp or a position, negative from the end.",
-            metavar="TIME",
-        ),
-    ],
-    policy: Annotated[
-        Policy,
-        typer.Option(
-            help="update the recalibration with every outcome, refit now and then, or static.",
-            metavar="NAME",
-        ),
-    ] = Policy.UPDATE,
-    every: Annotated[
-        int | None,
-        typer.Option(min=1, help="Time stamps between two refits.", metavar="N"),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="File for the forecasts, row by row.", metavar="FILE")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
+    data: series_option.Data,
+    target: series_option.Target,
+    start: Start,
+    time: series_option.Time = None,
+    horizon: series_option.Horizon = 1,
+    window: series_option.Window = None,
+    coverage: series_option.Coverage = 0.9,
+    series_id: series_option.Id = None,
+    past: series_option.Past = None,
+    future: series_option.Future = None,
+    static: series_option.Static = None,
+    network: series_option.Network = "lstm",
+    epochs: option.Epochs = None,
+    seed: option.Seed = 0,
+    figure: option.Figure = None,
+    policy: Policy = "update",
+    every: Every = None,
+    out: Rows = None,
+    force: option.Force = False,
+    quiet: option.Silent = False,
+    as_json: option.Json = False,
 ) -> None:
     """Forecast every row from --start on with what was known before it, and score that.
 
     Scores are printed by horizon and over time, ECPE beside what a perfect forecaster would show
     by chance.
     """
-    coverage = check_level(options.coverage)
-    if out is not None:
-        check_output(out, force=force)
-    if options.figure is not None:
-        check_figure(options.figure, force=force)
-    from calibrant.forecasting import backtest as run
+    check_table_output(out, force=force)
+    check_output(figure, force=force)
+    from calibrant.cli._series import make_forecaster, read_series
+    from calibrant.forecasting import backtest as run_backtest
 
-    voice = Voice(quiet=quiet)
-    series = read_series(options, voice)
-    model = make_forecaster(series, options, voice)
-    model.verbose = False
-    with voice.hears_warnings():
-        result = run(
-            model,
-            series.y,
-            series.X,
-            start=_start(start),
-            policy=policy.value,
-            every=every,
-            verbose=voice.shows_progress,
-        )
-    if options.figure is not None:
-        write_figure(_figure(result, options.target, coverage), options.figure)
+    messages = Messages(quiet=quiet)
+    roles = Roles(target, time, series_id, past or [], future or [], static or [])
+    series = read_series(data, roles, messages)
+    model = make_forecaster(series.roles, horizon, window, network, epochs, random_state=seed)
+    how: dict[str, Any] = {"start": _position_or_time(start), "policy": policy, "every": every}
+    with messages.warnings_as_notes():
+        result = run_backtest(model, series.y, series.X, verbose=messages.shows_progress, **how)
+    if figure is not None:
+        write_figure(_draw(result, target, coverage), figure)
     if out is not None:
         write_table(result.frame(coverage=coverage), out)
-    blocks = min(10, len(result.y_true))
     by_horizon = result.scores(coverage=coverage)
-    over_time = result.scores_over_time(blocks, coverage=coverage)
+    over_time = result.scores_over_time(min(10, len(result.y_true)), coverage=coverage)
     if as_json:
         write_json({"by_horizon": _records(by_horizon), "over_time": _records(over_time)})
     elif not quiet:
-        write_out(f"By horizon\n{_shown(by_horizon, coverage)}\n\n")
-        write_out(f"Over time, one step ahead\n{_shown(over_time, coverage)}")
+        write_out(f"By horizon\n{_score_table(by_horizon, coverage)}\n\n")
+        write_out(f"Over time, one step ahead\n{_score_table(over_time, coverage)}")
 
 
-def _start(text: str) -> int | str:
+def _position_or_time(text: str) -> int | str:
     try:
         return int(text)
     except ValueError:
         return text
 
 
-def _shown(scores: Any, coverage: float) -> str:
-    """Return the scores people look at first, in lines of 80 characters; --json has them all."""
+def _score_table(scores: pd.DataFrame, coverage: float) -> str:
+    """Table of the most important scores, at most 80 characters wide; --json has them all."""
     from calibrant.metrics.formatting import format_number
 
-    lines = [
+    index = str(scores.index.name)
+    rows = [
         {
-            str(scores.index.name): str(place),
+            index: str(label),
             "rows": str(int(row["n"])),
             "ECPE": f"{row['ecpe']:.4f}",
             "floor": f"{row['ecpe_floor']:.4f}",
@@ -124,21 +114,18 @@ def _shown(scores: Any, coverage: float) -> str:
             "RMSE": format_number(row["rmse"]),
             "EPIW": format_number(row["epiw"]),
         }
-        for place, row in scores.iterrows()
+        for label, row in scores.iterrows()
     ]
-    return aligned(lines, left=(str(scores.index.name),))
+    return text_table(rows, left=(index,))
 
 
-def _records(scores: Any) -> list[dict[str, Any]]:
+def _records(scores: pd.DataFrame) -> list[dict[Any, Any]]:
     table = scores.reset_index()
     table[table.columns[0]] = table[table.columns[0]].astype(str)
-    records: list[dict[str, Any]] = (
-        table.astype(object).where(table.notna(), None).to_dict("records")
-    )
-    return records
+    return table.astype(object).where(table.notna(), None).to_dict("records")
 
 
-def _figure(result: Backtest, target: str, coverage: float) -> Figure:
+def _draw(result: Backtest, target: str, coverage: float) -> Figure:
     """Draw intervals against the truth at the end, and coverage over the whole time."""
     from matplotlib.figure import Figure
 

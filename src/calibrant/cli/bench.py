@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibrant.cli._cells import names, resumable, watched
-from calibrant.cli._output import Voice, write_json
+from calibrant.cli import _options as option
+from calibrant.cli._cells import cell_progress, resumable, split_names
+from calibrant.cli._output import Messages, write_json
 from calibrant.cli.bench_files import pack, unpack
 from calibrant.cli.bench_results import figures, report, show
 from calibrant.errors import (
@@ -18,164 +20,148 @@ from calibrant.errors import (
     ParameterError,
 )
 
+if TYPE_CHECKING:
+    from calibrant.experiments import Cell, Outcome
+
 _EXTRAS = "They are in the extras gp and rivals: pip install 'calibrant[gp,rivals]'."
+
+Data = Annotated[Path | None, option.folder(help="Folder of the data sets.")]
+Only = Annotated[str | None, option.names(help="Data sets, separated by commas.")]
+Methods = Annotated[str | None, option.names(help="Methods, separated by commas.")]
+Trials = Annotated[int | None, option.count(help="Trials of each cell.", show_default="5, quick 1")]
+FirstTrial = Annotated[
+    int,
+    typer.Option(
+        help="Number of the first one: from 100 on to choose settings.", min=0, metavar="N"
+    ),
+]
+Protocol = Annotated[
+    str,
+    option.name(
+        help="honest: no leaks; published: as the paper's authors ran it; shuffled: as "
+        "published, but every trial has a split of its own."
+    ),
+]
+Preset = Annotated[str, option.name(help="full, or quick: a smoke test of one trial on few rows.")]
+Study = Annotated[str, option.name(help="tables, or depth: wine with one to five hidden layers.")]
+Together = Annotated[
+    int | None,
+    option.count(help="Trials of a method to train as one batch.", show_default="on a GPU all"),
+]
+Minutes = Annotated[
+    float | None,
+    typer.Option(help="Stop after this many minutes; rerun to resume.", min=0.0, metavar="X"),
+]
+Results = Annotated[Path, option.folder(help="Folder of the results.")]
 
 bench = typer.Typer(no_args_is_help=True, help="Run the experiments of the paper and compare.")
 
 
 @bench.command()
 def paper(
-    data: Annotated[
-        Path | None, typer.Option(help="Folder of the data sets.", metavar="DIR")
-    ] = None,
-    only: Annotated[
-        str | None, typer.Option(help="Data sets, separated by commas.", metavar="NAMES")
-    ] = None,
-    methods: Annotated[
-        str | None, typer.Option(help="Methods, separated by commas.", metavar="KEYS")
-    ] = None,
-    trials: Annotated[
-        int | None,
-        typer.Option(help="Trials of each cell.", min=1, metavar="N", show_default="5, quick 1"),
-    ] = None,
-    first_trial: Annotated[
-        int,
-        typer.Option(
-            help="Number of the first one: from 100 on to choose settings.", min=0, metavar="N"
-        ),
-    ] = 0,
-    protocol: Annotated[
-        str,
-        typer.Option(
-            help="honest: no leaks; published: as the paper's authors ran it; shuffled: as "
-            "published, but every trial has a split of its own.",
-            metavar="NAME",
-        ),
-    ] = "honest",
-    preset: Annotated[
-        str,
-        typer.Option(help="full, or quick: a smoke test of one trial on few rows.", metavar="NAME"),
-    ] = "full",
-    study: Annotated[
-        str,
-        typer.Option(help="tables, or depth: wine with one to five hidden layers.", metavar="NAME"),
-    ] = "tables",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda ...", metavar="NAME")] = "auto",
-    workers: Annotated[
-        int | None,
-        typer.Option(help="Processes.", min=1, metavar="N", show_default="as many as fit"),
-    ] = None,
-    engine: Annotated[
-        str, typer.Option(help="processes, ray, or serial: one cell after another.", metavar="NAME")
-    ] = "processes",
-    address: Annotated[
-        str | None,
-        typer.Option(
-            help="Address of the Ray cluster.", metavar="ADDRESS", show_default="this machine"
-        ),
-    ] = None,
-    together: Annotated[
-        int | None,
-        typer.Option(
-            help="Trials of a method to train as one batch.",
-            min=1,
-            metavar="N",
-            show_default="on a GPU all",
-        ),
-    ] = None,
-    minutes: Annotated[
-        float | None,
-        typer.Option(
-            help="Start nothing new after so many; the same command goes on.", min=0.0, metavar="X"
-        ),
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the results.", metavar="DIR")] = Path(
-        "results"
-    ),
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a summary for machines.")] = False,
+    data: Data = None,
+    only: Only = None,
+    methods: Methods = None,
+    trials: Trials = None,
+    first_trial: FirstTrial = 0,
+    protocol: Protocol = "honest",
+    preset: Preset = "full",
+    study: Study = "tables",
+    device: option.Device = "auto",
+    workers: option.Workers = None,
+    engine: option.Engine = "processes",
+    address: option.Address = None,
+    together: Together = None,
+    minutes: Minutes = None,
+    out: Results = Path("results"),
+    quiet: option.Silent = False,
+    as_json: option.Json = False,
 ) -> None:
-    """Run the paper's tables; results that are there already are not computed again."""
-    import time
-
-    from calibrant.experiments import (
-        DEPTH_STUDY,
-        METHODS,
-        TASKS,
-        PaperExperiment,
-        Store,
-        in_depth,
-        installed,
-        missing,
-        plan,
-        run_cells,
-        time_table,
-    )
-
+    """Run the paper's tables; results that exist already are not computed again."""
     if study not in ("tables", "depth"):
         raise ParameterError(f"--study must be tables or depth; got {study!r}.")
     if preset not in ("full", "quick"):
         raise ParameterError(f"--preset must be full or quick; got {preset!r}.")
-    quick, voice = preset == "quick", Voice(quiet=quiet)
-    tasks, keys = list(TASKS), names(methods)
+    from calibrant.experiments import plan
+
+    messages, quick = Messages(quiet=quiet), preset == "quick"
+    tasks, keys = _chosen(study, split_names(only), split_names(methods), messages)
+    n_trials = trials or (1 if quick else 5)
+    cells = plan(tasks, keys, n_trials, protocol, first_trial=first_trial, quick=quick)
+    if data is not None and not data.expanduser().is_dir():
+        raise MissingFileError(f"There is no folder {data}, which --data names.")
+    how = {"device": device, "engine": engine, "workers": workers, "address": address}
+    summary = _run(cells, data, out, messages, **how, together=together, minutes=minutes)
+    if as_json:
+        write_json(summary)
+    if failed := len(summary["failed"]):
+        started = failed + summary["run"] + summary["in_other_runs"]
+        raise CalibrantError(f"{failed} of {started} cells failed; the others are in {out}.")
+
+
+def _chosen(
+    study: str, only: list[str], methods: list[str], messages: Messages
+) -> tuple[list[str], list[str]]:
+    """Return the tasks and the methods to run; methods that are not installed are left out."""
+    from calibrant.experiments import DEPTH_STUDY, METHODS, TASKS, in_depth, installed
+
+    tasks, keys = list(TASKS), methods or list(METHODS)
     if study == "depth":
-        tasks, keys = ["wine"], in_depth(keys or DEPTH_STUDY)
-    keys = keys or list(METHODS)
+        tasks, keys = ["wine"], in_depth(methods or DEPTH_STUDY)
     if left_out := sorted(set(keys) - set(installed(keys))):
         if methods:
             raise MissingDependencyError(f"Not installed: {', '.join(left_out)}. {_EXTRAS}")
-        voice.note(f"left out, not installed: {', '.join(left_out)}. {_EXTRAS}")
-    cells = plan(
-        names(only) or tasks,
-        installed(keys),
-        trials or (1 if quick else 5),
-        protocol,
-        first_trial=first_trial,
-        quick=quick,
-    )
-    if data is not None and not data.expanduser().is_dir():
-        raise MissingFileError(f"There is no folder {data}, which --data names.")
+        messages.note(f"left out, not installed: {', '.join(left_out)}. {_EXTRAS}")
+    return only or tasks, installed(keys)
+
+
+def _run(
+    cells: list[Cell], data: Path | None, out: Path, messages: Messages, **how: Any
+) -> dict[str, Any]:
+    """Run the cells that have no result yet, with progress, and summarise what happened.
+
+    Parameters
+    ----------
+    cells : list of Cell
+    data : Path, optional
+        Folder of the data sets.
+    out : Path
+        Folder of the results.
+    messages : Messages
+    **how
+        Options of `calibrant.experiments.run_cells`.
+    """
+    from calibrant.experiments import PaperExperiment, Store, missing, run_cells, time_table
+
     store, experiment = Store(out), PaperExperiment(data)
     todo = missing(cells, store, experiment)
-    voice.say(f"{len(cells) - len(todo)} of {len(cells)} cells are in {out}, {len(todo)} to run")
+    messages.say(f"{len(cells) - len(todo)} of {len(cells)} cells are in {out}, {len(todo)} to run")
     start = time.perf_counter()
     with (
-        voice.hears_warnings(),
+        messages.warnings_as_notes(),
         resumable(out, len(cells), lambda: len(missing(cells, store, experiment))),
-        watched(len(todo), voice) as tell,
+        cell_progress(len(todo), messages) as show_outcome,
     ):
-        outcomes = run_cells(
-            todo,
-            store,
-            experiment,
-            device=device,
-            engine=engine,
-            workers=workers,
-            address=address,
-            together=together,
-            minutes=minutes,
-            on_outcome=tell,
-        )
-    wall, failed = time.perf_counter() - start, [o for o in outcomes if o.status == "failed"]
+        outcomes = run_cells(todo, store, experiment, on_outcome=show_outcome, **how)
+    seconds = time.perf_counter() - start
     if times := time_table(outcomes):
-        voice.say(times.rstrip())
-    voice.say(f"{wall:.1f} s; compare with: calibrant bench show {out}")
-    if left := len(todo) - len(outcomes):
-        voice.say(f"{left} cells were not started: the same command goes on with them.")
-    if as_json:
-        write_json(
-            {
-                "results": str(out),
-                "cells": len(cells),
-                "run": sum(outcome.status == "done" for outcome in outcomes),
-                "failed": {str(outcome.cell): outcome.message for outcome in failed},
-                "in_other_runs": sum(outcome.status == "busy" for outcome in outcomes),
-                "not_started": left,
-                "seconds": round(wall, 3),
-            }
-        )
-    if failed:
-        raise CalibrantError(f"{len(failed)} of {len(todo)} cells failed; the others are in {out}.")
+        messages.say(times.rstrip())
+    messages.say(f"{seconds:.1f} s; compare with: calibrant bench show {out}")
+    if not_started := len(todo) - len(outcomes):
+        messages.say(f"{not_started} cells were not started: the same command goes on with them.")
+    return {
+        "results": str(out),
+        "cells": len(cells),
+        "run": _count(outcomes, "done"),
+        "failed": {str(each.cell): each.message for each in outcomes if each.status == "failed"},
+        "in_other_runs": _count(outcomes, "busy"),
+        "not_started": not_started,
+        "seconds": round(seconds, 3),
+    }
+
+
+def _count(outcomes: list[Outcome], status: str) -> int:
+    return sum(outcome.status == status for outcome in outcomes)
 
 
 for _command in (show, figures, report, pack, unpack):

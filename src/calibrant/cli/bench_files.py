@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from calibrant.cli._output import Voice
+from calibrant.cli import _options as option
+from calibrant.cli._cells import split_names
+from calibrant.cli._output import Messages
 from calibrant.errors import ParameterError
 
 
@@ -15,17 +17,16 @@ def pack(
     results: Annotated[
         list[Path], typer.Argument(help="Folders of results, or packed files.", metavar="RESULTS")
     ],
-    out: Annotated[Path, typer.Option(help="File to write, .parquet.", metavar="FILE")],
+    out: Annotated[Path, option.file(help="File to write, .parquet.")],
     protocols: Annotated[
         str | None,
-        typer.Option(help="Only these, separated by commas.", metavar="NAMES", show_default="all"),
+        option.names(help="Only these, separated by commas.", show_default="all"),
     ] = None,
 ) -> None:
-    """Join results in one small file; of two results of one cell the newer counts."""
-    from calibrant.cli._cells import names
+    """Join results in one small file; of two results of one cell the newer one is kept."""
     from calibrant.experiments import joined, pack, read_results
 
-    wanted = names(protocols)
+    wanted = split_names(protocols)
     every = joined(read_results(path) for path in results)
     known = {record["cell"]["protocol"] for record in every}
     if unknown := [name for name in wanted if name not in known]:
@@ -35,18 +36,16 @@ def pack(
         )
     records = [each for each in every if not wanted or each["cell"]["protocol"] in wanted]
     pack(records, out)
-    Voice().say(f"{len(records)} results are in {out}, {out.stat().st_size / 1e6:.2f} MB")
+    Messages().say(f"{len(records)} results are in {out}, {out.stat().st_size / 1e6:.2f} MB")
 
 
 def unpack(
     files: Annotated[list[Path], typer.Argument(help="Packed files.", metavar="FILES")],
-    out: Annotated[Path, typer.Option(help="Folder of the results.", metavar="DIR")] = Path(
-        "results"
-    ),
+    out: Annotated[Path, option.folder(help="Folder of the results.")] = Path("results"),
 ) -> None:
-    """Add packed results to a folder, where calibrant bench paper goes on with what is missing."""
+    """Add packed results to a folder, where calibrant bench paper runs what is missing."""
     from calibrant.experiments import Store, add_to_store, joined, read_results
 
     records = joined(read_results(path) for path in files)
     added = add_to_store(records, Store(out))
-    Voice().say(f"{added} of {len(records)} results were new and are in {out}")
+    Messages().say(f"{added} of {len(records)} results were new and are in {out}")

@@ -1,4 +1,4 @@
-"""``calibrant bench show``, ``figures`` and ``report``: what the results of a bench say."""
+"""``calibrant bench show``, ``figures`` and ``report``: tables, figures and a page of results."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibrant.cli._cells import names
-from calibrant.cli._output import Voice, write_json, write_out
-from calibrant.cli._tables import staged
+from calibrant.cli import _options as option
+from calibrant.cli._cells import split_names
+from calibrant.cli._files import staged
+from calibrant.cli._output import Messages, write_json, write_out
 from calibrant.errors import MissingFileError, ParameterError
 
 if TYPE_CHECKING:
@@ -26,23 +27,21 @@ _FORMATS = ("png", "svg", "pdf")
 
 def show(
     results: Results = Path("results"),
-    metrics: Annotated[
-        str | None, typer.Option(help="Metrics, separated by commas.", metavar="NAMES")
-    ] = None,
+    metrics: Annotated[str | None, option.names(help="Metrics, separated by commas.")] = None,
     table: Annotated[
         str | None,
         typer.Option(
             help="Print this table in the paper's layout: 1, 2, A2, A3 or all.", metavar="NUMBER"
         ),
     ] = None,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    as_markdown: option.Markdown = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the cells as CSV.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the cells as JSON.")] = False,
+    as_json: option.Json = False,
     export: Annotated[
         Path | None,
-        typer.Option(help="Also write all results to one .csv or .parquet file.", metavar="FILE"),
+        option.file(help="Also write all results to one .csv or .parquet file."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No notes, only the result.")] = False,
+    quiet: option.Quiet = False,
 ) -> None:
     """Print ours beside the published figure and the floor, and the paper's claims.
 
@@ -50,14 +49,13 @@ def show(
     holds if the method is clearly better than every baseline, and fails if it is clearly worse
     than one. Trials of a series share one split, so their errors are those of training alone.
     """
-    if as_markdown + as_csv + as_json > 1:
-        raise ParameterError("Choose one of --markdown, --csv and --json.")
+    option.check_one_format(markdown=as_markdown, csv=as_csv, json=as_json)
     if as_json and table is not None:
         raise ParameterError("--table is a layout for readers: leave --json or --table out.")
     from calibrant.experiments import METRICS, compare_with_published
     from calibrant.experiments import export as write_flat
 
-    chosen = names(metrics) or list(METRICS)
+    chosen = split_names(metrics) or list(METRICS)
     if unknown := set(chosen) - set(METRICS):
         raise ParameterError(
             f"Unknown metrics: {', '.join(sorted(unknown))}. Choose from {', '.join(METRICS)}."
@@ -73,7 +71,7 @@ def show(
         _show_tables(records, table, form)
     if export is not None:
         write_flat(records, export)
-        Voice(quiet=quiet).say(f"All results are in {export}")
+        Messages(quiet=quiet).say(f"All results are in {export}")
 
 
 def _show_cells(records: list[Record], metrics: list[str], form: Form) -> None:
@@ -92,8 +90,8 @@ def _show_cells(records: list[Record], metrics: list[str], form: Form) -> None:
         return
     if any(row.verdict and not row.split_alike for row in rows):
         write_out(
-            "\nOnly published results are of splits like the paper's: a verdict on others says\n"
-            "how figures differ, not what reproduces.\n"
+            "\nOnly results of the published protocol have splits like the paper's: a verdict on\n"
+            "others says how figures differ, not what reproduces.\n"
         )
     if findings := check_claims(records):
         write_out("\n" + claims_table(findings, form))
@@ -114,12 +112,8 @@ def _show_tables(records: list[Record], number: str, form: Form) -> None:
 
 def figures(
     results: Results = Path("results"),
-    out: Annotated[Path, typer.Option(help="Folder of the figures.", metavar="DIR")] = Path(
-        "figures"
-    ),
-    file_format: Annotated[
-        str, typer.Option("--format", help="png, svg or pdf.", metavar="NAME")
-    ] = "png",
+    out: Annotated[Path, option.folder(help="Folder of the figures.")] = Path("figures"),
+    file_format: Annotated[str, option.name("--format", help="png, svg or pdf.")] = "png",
 ) -> None:
     """Draw reliability diagrams, 95% intervals and the depth study."""
     if file_format not in _FORMATS:
@@ -135,23 +129,19 @@ def figures(
         for name, figure in drawn(records):
             figure.savefig(folder / f"{name}.{file_format}", dpi=120)
             count += 1
-    Voice().say(f"{count} figures are in {out}")
+    Messages().say(f"{count} figures are in {out}")
 
 
 def report(
     results: Results = Path("results"),
-    out: Annotated[Path, typer.Option(help="Markdown file to write.", metavar="FILE")] = Path(
-        "reproduction.md"
-    ),
+    out: Annotated[Path, option.file(help="Markdown file to write.")] = Path("reproduction.md"),
     images: Annotated[
         Path | None,
-        typer.Option(help="Also draw its pictures, into this folder.", metavar="DIR"),
+        option.folder(help="Also draw its images, into this folder."),
     ] = None,
     readme: Annotated[
         Path | None,
-        typer.Option(
-            help="Also put the summary between the marks of this Markdown file.", metavar="FILE"
-        ),
+        option.file(help="Also put the summary between the marks of this Markdown file."),
     ] = None,
 ) -> None:
     """Write what reproduces and what does not, with commands, machine, versions and date."""
@@ -165,15 +155,15 @@ def report(
             raise MissingFileError(f"There is no file {readme} to put the summary into.")
         files[readme] = between_marks(readme.read_text(encoding="utf-8"), summary(records))
     if images is not None:
-        _draw_for_the_page(records, images)
+        _draw_page_images(records, images)
     for path, text in files.items():
         with staged(path.absolute().parent) as folder:
             (folder / path.name).write_text(text, encoding="utf-8")
-    Voice().say(f"The report is in {out}")
+    Messages().say(f"The report is in {out}")
 
 
-def _draw_for_the_page(records: list[Record], images: Path) -> None:
-    """Pictures of few colours: a quarter of the bytes, and nobody sees a difference."""
+def _draw_page_images(records: list[Record], images: Path) -> None:
+    """Draw the images of the page with 128 colours: a quarter of the bytes, and no visible loss."""
     import io
 
     import matplotlib as mpl

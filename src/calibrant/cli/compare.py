@@ -3,121 +3,77 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibrant.cli._cells import names, resumable, watched
-from calibrant.cli._columns import check_columns, labels, rows_with_target, training_inputs
-from calibrant.cli._output import Voice, write_json, write_out
-from calibrant.cli._seed import check_seed
-from calibrant.cli._tables import read_training_table, staged
-from calibrant.errors import ParameterError
+from calibrant.cli import _options as option
+from calibrant.cli._cells import cell_progress, resumable, split_names
+from calibrant.cli._files import write_figure
+from calibrant.cli._output import Messages, write_json, write_out
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calibrant.experiments import Leaderboard
+
+Table = Annotated[Path, typer.Argument(help="Table: .csv, .csv.gz or .parquet.", metavar="TABLE")]
+Methods = Annotated[
+    str | None,
+    option.names(
+        help="Methods, separated by commas, such as mmd,hnn,ngboost.",
+        show_default="all of this library",
+    ),
+]
+Folds = Annotated[int, typer.Option(min=2, help="Parts to predict in turn.", metavar="N")]
+Groups = Annotated[str | None, option.column(help="Rows with the same label stay in one fold.")]
+Results = Annotated[Path, option.folder(help="Folder of the results; a run continues there.")]
 
 
 def compare(
-    data: Annotated[
-        Path,
-        typer.Argument(help="Table: .csv, .csv.gz or .parquet.", metavar="TABLE"),
-    ],
-    target: Annotated[str, typer.Option(help="Column to predict.", metavar="COL")],
-    methods: Annotated[
-        str | None,
-        typer.Option(
-            help="Methods, separated by commas, such as mmd,hnn,ngboost.",
-            metavar="KEYS",
-            show_default="all of this library",
-        ),
-    ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Parts to predict in turn.", metavar="N")] = 5,
-    groups: Annotated[
-        str | None,
-        typer.Option(help="Rows with the same label stay in one fold.", metavar="COL"),
-    ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out; repeatable.", metavar="COL")
-    ] = None,
-    out: Annotated[
-        Path, typer.Option(help="Folder of the results; a run continues there.", metavar="FOLDER")
-    ] = Path("comparison"),
-    figure: Annotated[
-        Path | None,
-        typer.Option(help="Also draw it: a .png, .svg or .pdf file.", metavar="FILE"),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(callback=check_seed, help="Same seed, same folds.", metavar="N")
-    ] = 0,
-    device: Annotated[
-        str, typer.Option(help="auto, cpu, cuda, cuda:1 ...", metavar="NAME")
-    ] = "auto",
-    engine: Annotated[
-        str, typer.Option(help="processes, ray, or serial: one after another.", metavar="NAME")
-    ] = "processes",
-    workers: Annotated[
-        int | None,
-        typer.Option(help="Processes.", min=1, metavar="N", show_default="as many as fit"),
-    ] = None,
-    address: Annotated[
-        str | None, typer.Option(help="Address of the Ray cluster.", metavar="ADDRESS")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No notes, only the result.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    data: Table,
+    target: option.Target,
+    methods: Methods = None,
+    folds: Folds = 5,
+    groups: Groups = None,
+    drop: option.Drop = None,
+    out: Results = Path("comparison"),
+    figure: option.Figure = None,
+    seed: option.Seed = 0,
+    device: option.Device = "auto",
+    engine: option.Engine = "processes",
+    workers: option.Workers = None,
+    address: option.Address = None,
+    quiet: option.Quiet = False,
+    as_json: option.Json = False,
+    as_markdown: option.Markdown = False,
 ) -> None:
     """Cross-validate all methods on a table and recommend one, with the reason.
 
     Calibration stands beside its noise floor. Rows with equal inputs stay in one fold. Not for a
     series: folds at random would let a method see the future.
     """
-    if as_json and as_markdown:
-        raise ParameterError("Choose one of --json and --markdown.")
-    if figure is not None and figure.suffix not in (".png", ".svg", ".pdf"):
-        raise ParameterError(f"--figure must end in .png, .svg or .pdf; got {figure}.")
-    voice = Voice(quiet=quiet)
-    frame = read_training_table(data)
-    roles = [target, *([groups] if groups else []), *(drop or [])]
-    check_columns(frame, roles, data)
-    frame = rows_with_target(frame, target, data, voice)
-    inputs, notes = training_inputs(frame, without=roles)
-    for note in notes:
-        voice.note(note)
+    option.check_one_format(json=as_json, markdown=as_markdown)
+    from calibrant.cli._data import group_labels, read_training_table
 
-    from calibrant.experiments import Store, missing
-    from calibrant.experiments import compare as compare_methods
-    from calibrant.experiments.own_table import chosen_methods, own_table
-
-    keys = chosen_methods(names(methods) or None)
-    table: dict[str, Any] = {
-        "folds": folds,
-        "groups": None if groups is None else labels(frame, groups),
-        "name": data.name.split(".")[0],
-        "seed": seed,
-    }
-
-    def count_missing() -> int:
-        experiment = own_table(inputs, frame[target], **table)
-        return len(missing(experiment.cells(keys), Store(out), experiment))
-
-    total = len(keys) * folds
-    with (
-        voice.hears_warnings(),
-        resumable(out, total, count_missing),
-        watched(total, voice) as tell,
-    ):
-        found = compare_methods(
-            inputs,
-            frame[target],
-            **table,
-            methods=keys,
-            store=out,
-            device=device,
-            engine=engine,
-            workers=workers,
-            address=address,
-            on_outcome=tell,
-        )
+    messages = Messages(quiet=quiet)
+    table = read_training_table(data, target, [groups, *(drop or [])], messages)
+    found = _cross_validate(
+        table.inputs,
+        table.rows[target],
+        split_names(methods),
+        out,
+        messages,
+        table={
+            "folds": folds,
+            "groups": None if groups is None else group_labels(table.rows, groups),
+            "name": data.name.split(".")[0],
+            "seed": seed,
+        },
+        how={"device": device, "engine": engine, "workers": workers, "address": address},
+    )
     for method, message in found.failed.items():
-        voice.note(f"{method} is left out: {message}")
+        messages.note(f"{method} is left out: {message}")
     if as_json:
         write_json(found.to_dict())
     elif as_markdown:
@@ -125,6 +81,35 @@ def compare(
     else:
         write_out(str(found))
     if figure is not None:
-        with staged(figure.absolute().parent) as folder:
-            found.draw().savefig(folder / figure.name, dpi=150)
-        voice.say(f"Figure: {figure}")
+        write_figure(found.draw(), figure, dpi=150)
+        messages.say(f"Figure: {figure}")
+
+
+def _cross_validate(
+    X: pd.DataFrame,
+    y: pd.Series[Any],
+    methods: list[str],
+    out: Path,
+    messages: Messages,
+    *,
+    table: dict[str, Any],
+    how: dict[str, Any],
+) -> Leaderboard:
+    """Run every method on every fold, with progress; an interrupted run can be continued."""
+    from calibrant.experiments import Store, missing
+    from calibrant.experiments import compare as compare_methods
+    from calibrant.experiments.own_table import chosen_methods, own_table
+
+    keys = chosen_methods(methods or None)
+
+    def count_missing() -> int:
+        experiment = own_table(X, y, **table)
+        return len(missing(experiment.cells(keys), Store(out), experiment))
+
+    total = len(keys) * table["folds"]
+    with (
+        messages.warnings_as_notes(),
+        resumable(out, total, count_missing),
+        cell_progress(total, messages) as show,
+    ):
+        return compare_methods(X, y, methods=keys, store=out, on_outcome=show, **table, **how)

@@ -1,4 +1,4 @@
-"""``calibrant datasets``: what can be loaded by name."""
+"""``calibrant datasets``: the data sets that can be loaded by name."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibrant.cli._grid import aligned
-from calibrant.cli._output import Voice, write_json, write_out
+from calibrant.cli import _options as option
+from calibrant.cli._output import Messages, write_json, write_out
+from calibrant.cli._text_table import definitions, text_table
 
 if TYPE_CHECKING:
     from calibrant.datasets import DatasetInfo
@@ -19,10 +20,8 @@ def datasets(
     name: Annotated[
         str | None, typer.Argument(help="Show all that is known about this one.", metavar="NAME")
     ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="Folder to look in first.", metavar="DIR")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    data: Annotated[Path | None, option.folder(help="Folder to look in first.")] = None,
+    as_json: option.Json = False,
 ) -> None:
     """List the data sets, or describe one: rows, licence, citation and known flaws."""
     import dataclasses
@@ -35,17 +34,17 @@ def datasets(
         write_json([dataclasses.asdict(entry) for entry in found])
     elif name is None:
         write_out(_listing(found))
-        Voice().say(
-            "\ncalibrant datasets NAME says more about one. What is not at hand is downloaded when "
-            "it is first loaded; CALIBRANT_DATA or --data names a folder that has it."
+        Messages().say(
+            "\ncalibrant datasets NAME says more about one. Data sets that are not at hand are "
+            "downloaded when first loaded; CALIBRANT_DATA or --data names a folder that has them."
         )
     else:
         write_out("\n\n".join(_description(entry) for entry in found))
 
 
 def _listing(found: list[DatasetInfo]) -> str:
-    """Lines of less than 80 characters."""
-    lines = [
+    """One line of less than 80 characters per data set."""
+    rows = [
         {
             "name": entry.name,
             "variant": entry.variant,
@@ -57,12 +56,10 @@ def _listing(found: list[DatasetInfo]) -> str:
         }
         for entry in found
     ]
-    return aligned(lines, left=("name", "variant", "task", "licence", "at hand"))
+    return text_table(rows, left=("name", "variant", "task", "licence", "at hand"))
 
 
 def _description(entry: DatasetInfo) -> str:
-    from textwrap import fill
-
     facts = {
         "variant": entry.variant,
         "title": entry.title,
@@ -77,16 +74,5 @@ def _description(entry: DatasetInfo) -> str:
         "checksum": entry.checksum,
         "at hand": "yes" if entry.at_hand else "no",
     }
-    lines = [
-        fill(
-            text,
-            width=80,
-            initial_indent=f"{label:<10}",
-            subsequent_indent=" " * 10,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for label, text in facts.items()
-        if text
-    ]
-    return "\n".join([entry.name, *lines])
+    known = [(label, text) for label, text in facts.items() if text]
+    return f"{entry.name}\n{definitions(known, label_width=8)}"

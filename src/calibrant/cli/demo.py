@@ -1,4 +1,4 @@
-"""``calibrant demo``: what calibration gives, on data whose truth is known."""
+"""``calibrant demo``: what calibration is worth, on data whose true distribution is known."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibrant.cli._output import Voice, write_json, write_out
-from calibrant.cli._seed import check_seed
-from calibrant.cli._tables import staged
+from calibrant.cli import _options as option
+from calibrant.cli._files import staged
+from calibrant.cli._output import Messages, write_heading, write_json, write_out
+from calibrant.cli._text_table import text_table
 from calibrant.errors import MissingFileError, OutputExistsError
 
 if TYPE_CHECKING:
@@ -22,34 +23,30 @@ if TYPE_CHECKING:
 
 
 def demo(
-    out: Annotated[
-        Path, typer.Option(help="Folder for the report, figures and scores.", metavar="FOLDER")
-    ] = Path("demo"),
+    out: Annotated[Path, option.folder(help="Folder for the report, figures and scores.")] = Path(
+        "demo"
+    ),
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer rows and epochs: seconds, rougher results.")
     ] = False,
-    seed: Annotated[
-        int,
-        typer.Option(callback=check_seed, help="Seed of data, split and networks.", metavar="N"),
-    ] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print scores.json.")] = False,
+    seed: option.Seed = 0,
+    quiet: option.Silent = False,
+    as_json: option.Json = False,
 ) -> None:
     """Compare a likelihood fit, a calibrated fit and the truth on synthetic data.
 
-    The data are skewed: no normal distribution fits them, and the truth is known.
+    The data are skewed, so no normal distribution fits them, and their true distribution is known.
     """
     _check_folder(out)
     from calibrant.cli._demo_figures import draw_figures
     from calibrant.cli._demo_run import run_methods
-    from calibrant.cli._demo_table import print_scores
     from calibrant.metrics import evaluate
     from calibrant.report import write_report
 
-    voice = Voice(quiet=quiet)
-    run = run_methods(quick=quick, seed=seed, voice=voice)
+    messages = Messages(quiet=quiet)
+    run = run_methods(quick=quick, seed=seed, messages=messages)
     scores = {name: evaluate(dist, run.y) for name, dist in run.forecasts.items()}
-    voice.say("Drawing the figures and the report")
+    messages.say("Drawing the figures and the report")
     with staged(out) as folder:
         draw_figures(run, folder)
         write_report(
@@ -67,9 +64,45 @@ def demo(
     if as_json:
         write_json(record)
     elif not quiet:
-        write_out(f"Open {out / 'report.html'} in a browser: the interactive report.\n")
-        print_scores(run, scores)
+        write_out(f"Open {out / 'report.html'} in a browser: the interactive report.\n\n")
+        _write_scores(run, scores)
         write_out(f"\nFigures and scores.json are in {out}.")
+
+
+def _write_scores(run: Run, scores: dict[str, Evaluation]) -> None:
+    """Write one row per method, the noise floor and the verdicts."""
+    from textwrap import fill
+
+    from calibrant.metrics import mean_width
+
+    rows = [
+        {
+            "method": name,
+            "RMSE": f"{result.rmse:.4f}",
+            "CRPS": f"{result.crps:.4f}",
+            "ECPE": f"{result.ecpe:.4f}",
+            "MCPE": f"{result.mcpe:.4f}",
+            "90% covers": f"{result.coverage:.1%}",
+            "width": f"{mean_width(run.forecasts[name]):.3f}",
+        }
+        for name, result in scores.items()
+    ]
+    floor = next(iter(scores.values())).floor
+    rows.append(
+        dict.fromkeys(rows[0], "")
+        | {"method": "noise floor", "ECPE": f"{floor.ecpe:.4f}", "MCPE": f"{floor.mcpe:.4f}"}
+        | {"90% covers": "90.0%"}
+    )
+    write_heading(f"{run.data.name}: {run.train_rows:,} training rows, {len(run.y):,} test rows")
+    write_out("\n" + text_table(rows, left=("method",)))
+    write_out(
+        "\nwidth: mean width of 90% intervals; noise floor: what chance alone costs a\n"
+        "perfect forecaster on as many rows"
+    )
+    for name, result in scores.items():
+        write_out("")
+        write_heading(name)
+        write_out(fill(result.verdict, 80))
 
 
 def _check_folder(out: Path) -> None:

@@ -1,4 +1,4 @@
-"""``calibrant doctor``: what is installed here, and what that makes possible."""
+"""``calibrant doctor``: what is installed, and what that makes possible."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 import platform
 import re
 from importlib import metadata
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from calibrant.cli._output import write_json
+from calibrant.cli import _options as option
+from calibrant.cli._output import write_heading, write_json, write_out
+from calibrant.cli._text_table import definitions
 
 _PACKAGES = ("calibrant", "torch", "numpy", "scipy", "pandas", "scikit-learn", "safetensors")
 # What each extra of pyproject.toml unlocks.
@@ -23,10 +23,8 @@ _UNLOCKS = {
 }
 
 
-def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Show versions, devices and optional extras: what to send along with a question."""
+def doctor(as_json: option.Json = False) -> None:
+    """Show versions, devices and optional extras: what to include in a question or a bug report."""
     found = {"versions": _versions(), "devices": _devices(), "extras": _extras()}
     if as_json:
         write_json(found)
@@ -69,7 +67,7 @@ def _devices() -> list[dict[str, Any]]:
 
 
 def _extras() -> list[dict[str, Any]]:
-    """Return the extras that the installed distribution names, each with its packages."""
+    """Return the extras that the package metadata names, and whether their packages are there."""
     packages: dict[str, list[str]] = {}
     for requirement in metadata.requires("calibrant") or []:
         if marked := re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", requirement):
@@ -95,32 +93,25 @@ def _version(package: str) -> str | None:
 
 
 def _print(found: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False)
-
-    def section(title: str, rows: list[tuple[str, ...]]) -> None:
-        table = Table.grid(padding=(0, 2))
-        for row in rows:
-            table.add_row("", *row)
-        console.print(title, style="bold")
-        console.print(table)
-        console.print()
-
-    section("Versions", [(k, v or "not installed") for k, v in found["versions"].items()])
-    section("Devices", [(entry["device"], _in_words(entry)) for entry in found["devices"]])
-    section(
-        "Extras",
-        [
-            (entry["extra"], "yes" if entry["installed"] else "no", entry["unlocks"])
-            for entry in found["extras"]
+    installed = {True: "yes", False: "no"}
+    extras = [
+        (each["extra"], installed[each["installed"]], each["unlocks"]) for each in found["extras"]
+    ]
+    longest = max((len(name) for name, *_ in extras), default=0)
+    sections = {
+        "Versions": [
+            (name, version or "not installed") for name, version in found["versions"].items()
         ],
-    )
-    absent = [entry["extra"] for entry in found["extras"] if not entry["installed"]]
+        "Devices": [(entry["device"], _in_words(entry)) for entry in found["devices"]],
+        "Extras": [(f"{name:<{longest}}  {there:<3}", unlocks) for name, there, unlocks in extras],
+    }
+    for title, entries in sections.items():
+        write_heading(title)
+        label_width = max((len(label) for label, _ in entries), default=0)
+        write_out(definitions(entries, label_width=label_width, indent=2) + "\n\n")
+    absent = [name for name, there, _ in extras if there == "no"]
     if absent:
-        example = f'pip install "calibrant[{absent[0]}]"'
-        console.print(f"An extra is installed with, for example, {example}", markup=False)
+        write_out(f'An extra is installed with, for example, pip install "calibrant[{absent[0]}]"')
 
 
 def _in_words(device: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""``calibrant evaluate``: can a model be trusted on the rows of a table."""
+"""``calibrant evaluate``: how far a model can be trusted on the rows of a table."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from calibrant.cli._output import Voice, write_json, write_out
-from calibrant.cli._tables import read_table
+from calibrant.cli import _options as option
+from calibrant.cli._output import Messages, write_json, write_out
 from calibrant.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -16,149 +16,162 @@ if TYPE_CHECKING:
 
     from calibrant.distributions import Distribution
     from calibrant.estimators import NetworkRegressor
+    from calibrant.metrics import Evaluation
+    from calibrant.recalibration import Recalibrator
+
+Data = Annotated[
+    Path, typer.Argument(help="Rows the model has not seen, with targets.", metavar="DATA")
+]
+Against = Annotated[
+    list[Path] | None,
+    typer.Option(help="Another model to compare with; repeatable.", metavar="MODEL"),
+]
+Target = Annotated[
+    str | None,
+    option.column(help="Column of the targets.", show_default="the one it was fitted to"),
+]
+Groups = Annotated[str | None, option.column(help="Also check calibration within these groups.")]
+Report = Annotated[
+    Path | None, option.file(help="Also write the interactive report, one HTML file.")
+]
+
+
+class Forecast(NamedTuple):
+    """What a model predicts for the rows of a table, and from which inputs."""
+
+    model: NetworkRegressor | Recalibrator
+    inputs: Any
+    dist: Distribution
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="Folder of a fitted model.", metavar="MODEL")],
-    data: Annotated[
-        Path, typer.Argument(help="Rows the model has not seen, with targets.", metavar="DATA")
-    ],
-    against: Annotated[
-        list[Path] | None,
-        typer.Option(help="Another model to compare with; repeatable.", metavar="MODEL"),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of the targets.", metavar="COL", show_default="the one it was fitted to"
-        ),
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(help="Also check calibration within these groups.", metavar="COL"),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(help="Also write the interactive report, one HTML file.", metavar="FILE"),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an older report.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No notes, only the result.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    model: option.Model,
+    data: Data,
+    against: Against = None,
+    target: Target = None,
+    groups: Groups = None,
+    report: Report = None,
+    force: option.Force = False,
+    quiet: option.Quiet = False,
+    as_json: option.Json = False,
+    as_markdown: option.Markdown = False,
 ) -> None:
     """Score a model: calibration beside its noise floor, sharpness, scores and a verdict."""
-    if as_json and as_markdown:
-        raise ParameterError("Choose one of --json and --markdown.")
+    option.check_one_format(json=as_json, markdown=as_markdown)
     if report is not None:
         from calibrant.report import check_free
 
         check_free(report, overwrite=force)
-    from calibrant.cli._columns import labels
+    from calibrant.cli._data import group_labels
+    from calibrant.cli._models import load_table_model
     from calibrant.metrics import evaluate as evaluate_forecast
 
-    voice = Voice(quiet=quiet)
-    paths = _named([model, *(against or [])])
-    forecasts = _forecasts(paths, data, target, groups, voice)
-    first = next(iter(forecasts.values()))
-    members = None if groups is None else labels(first.rows, groups)
-    results = {
-        name: evaluate_forecast(each.dist, first.y, members) for name, each in forecasts.items()
-    }
-    if against:
-        from calibrant.cli._comparison import Comparison
-        from calibrant.metrics import compare_scores
-
-        crps = {name: each.rows.crps for name, each in results.items()}
-        result: Any = Comparison(results, compare_scores(crps))
-    else:
-        (result,) = results.values()
+    messages = Messages(quiet=quiet)
+    paths = _by_name([model, *(against or [])])
+    models = {name: load_table_model(path) for name, path in paths.items()}
+    column = target or _target_name(models, paths)
+    rows = _read_rows(models, data, column, groups, messages)
+    with messages.warnings_as_notes():
+        forecasts = {name: _predict(each, rows, data, column) for name, each in models.items()}
+    y = rows[column]
+    labels = None if groups is None else group_labels(rows, groups)
+    results = {name: evaluate_forecast(each.dist, y, labels) for name, each in forecasts.items()}
+    result = _compared(results) if against else results[next(iter(results))]
     if as_json:
         write_json(result.to_dict())
     elif as_markdown:
         write_out(result.to_markdown())
     else:
         write_out(str(result))
-        for name, each in results.items():
-            if each.groups is not None:
-                heading = f"{name}\n" if against else ""
-                write_out(f"\n{heading}{each.groups}")
+        _write_groups(results)
     if report is not None:
-        from calibrant.report import write_report
-
-        write_report(
-            report,
-            _shown(forecasts) if against else first.model,
-            first.inputs,
-            first.y,
-            evaluations=results if against else result,
-            overwrite=force,
-            groups=None if groups is None else first.rows[groups].map(str),
-            title=f"{', '.join(paths)} on {data.name}",
-            target=first.y.name,
-        )
-        voice.say(f"Report: {report}")
+        title = f"{', '.join(paths)} on {data.name}"
+        names = None if groups is None else rows[groups].map(str)
+        options = {"overwrite": force, "groups": names, "title": title}
+        _write_report(report, forecasts, results, y, **options)
+        messages.say(f"Report: {report}")
 
 
-class Forecast(NamedTuple):
-    """What a model says about the rows of a table whose target is known."""
-
-    model: NetworkRegressor
-    rows: pd.DataFrame
-    y: pd.Series[Any]
-    inputs: Any
-    dist: Distribution
-
-
-def _named(paths: list[Path]) -> dict[str, Path]:
-    """Models by the names of their folders, or by their paths where those are not enough."""
+def _by_name(paths: list[Path]) -> dict[str, Path]:
+    """Call models by the names of their folders, or by their paths if names repeat."""
     if len(set(paths)) < len(paths):
         raise ParameterError("--against names a model twice, or the model itself.")
     short = {path.name: path for path in paths}
     return short if len(short) == len(paths) else {str(path): path for path in paths}
 
 
-def _forecasts(
-    paths: dict[str, Path], data: Path, target: str | None, groups: str | None, voice: Voice
-) -> dict[str, Forecast]:
-    from calibrant.cli._models import innermost, load_rows_model
+def _target_name(models: dict[str, Any], paths: dict[str, Path]) -> str:
+    """Return the target that the first model was fitted to."""
+    from calibrant.cli._models import innermost
 
-    models = {name: load_rows_model(path) for name, path in paths.items()}
-    model, path = next(zip(models.values(), paths.values(), strict=True))
-    column = target or innermost(model).target_name_
+    first = next(iter(models))
+    column = innermost(models[first]).target_name_
     if column is None:
-        raise ParameterError(f"{path} was fitted to a target without a name: pass --target.")
-    found: dict[str, Forecast] = {}
-    for name, each in models.items():
-        # What is said about the rows is the same for all models: once is enough.
-        speaker = Voice(quiet=True) if found else voice
-        found[name] = _forecast(each, data, column, groups, speaker)
-    return found
+        raise ParameterError(
+            f"{paths[first]} was fitted to a target without a name: pass --target."
+        )
+    return column
 
 
-def _forecast(
-    model: NetworkRegressor, data: Path, target: str, groups: str | None, voice: Voice
-) -> Forecast:
-    from calibrant.cli._columns import check_columns, rows_with_target
-    from calibrant.cli._models import categorical_columns, model_inputs
+def _read_rows(
+    models: dict[str, Any], data: Path, target: str, groups: str | None, messages: Messages
+) -> pd.DataFrame:
+    """Read the rows whose target is known."""
+    from calibrant.cli._data import check_columns, rows_with_target
+    from calibrant.cli._models import categorical_columns
+    from calibrant.tables import read_table
 
-    frame = read_table(data, text=categorical_columns(model))
+    text = {name for model in models.values() for name in categorical_columns(model)}
+    frame = read_table(data, text=text)
     check_columns(frame, [target] if groups is None else [target, groups], data)
-    rows = rows_with_target(frame, target, data, voice)
+    return rows_with_target(frame, target, data, messages)
+
+
+def _predict(
+    model: NetworkRegressor | Recalibrator, rows: pd.DataFrame, data: Path, target: str
+) -> Forecast:
+    from calibrant.cli._models import model_inputs
+
     inputs = model_inputs(model, rows, data, without=[target])
-    with voice.hears_warnings():
-        dist = model.predict_dist(inputs)
-    return Forecast(model, rows, rows[target], inputs, dist)
+    return Forecast(model, inputs, model.predict_dist(inputs))
 
 
-def _shown(forecasts: dict[str, Forecast]) -> dict[str, Any]:
-    """What the report compares: models, or only their forecasts where inputs differ."""
+def _compared(results: dict[str, Evaluation]) -> Any:
+    from calibrant.cli._comparison import Comparison
+    from calibrant.metrics import compare_scores
+
+    crps = {name: each.rows.crps for name, each in results.items()}
+    return Comparison(results, compare_scores(crps))
+
+
+def _write_groups(results: dict[str, Evaluation]) -> None:
+    """Write the calibration of each group, under the model's name if there are several."""
+    for name, result in results.items():
+        if result.groups is not None:
+            heading = f"{name}\n" if len(results) > 1 else ""
+            write_out(f"\n{heading}{result.groups}")
+
+
+def _write_report(
+    path: Path,
+    forecasts: dict[str, Forecast],
+    results: dict[str, Evaluation],
+    y: pd.Series[Any],
+    **options: Any,
+) -> None:
+    """Write the report; of models with other inputs than the first it shows the forecasts only."""
+    from calibrant.report import write_report
+
     first = next(iter(forecasts.values()))
-    return {
-        name: each.model if _same(each.inputs, first.inputs) else each.dist
+    compared = {
+        name: each.model if _equal(each.inputs, first.inputs) else each.dist
         for name, each in forecasts.items()
     }
+    several = len(compared) > 1
+    shown = compared if several else first.model
+    evaluations = results if several else next(iter(results.values()))
+    write_report(path, shown, first.inputs, y, target=y.name, evaluations=evaluations, **options)
 
 
-def _same(inputs: Any, others: Any) -> bool:
-    same: bool = inputs.equals(others) if hasattr(inputs, "equals") else False
-    return same
+def _equal(inputs: Any, others: Any) -> bool:
+    return bool(inputs.equals(others)) if hasattr(inputs, "equals") else False

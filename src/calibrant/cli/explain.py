@@ -10,8 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
+from calibrant.cli import _options as option
 from calibrant.cli._hints import did_you_mean
-from calibrant.cli._output import write_json
+from calibrant.cli._output import write_heading, write_json, write_out
+from calibrant.cli._text_table import definitions
 from calibrant.errors import ParameterError
 
 
@@ -28,7 +30,7 @@ def explain(
             autocompletion=_complete,
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: option.Json = False,
 ) -> None:
     """Explain a metric in two sentences, with its formula."""
     known = _metrics()
@@ -44,12 +46,12 @@ def explain(
 
 
 def explanation(function: Callable[..., Any]) -> list[str]:
-    """Sentences of the docstring before it comes to the parameters, the formula left out."""
+    """Return the paragraphs of the docstring above its parameters, without the formula."""
     return [part for part in _paragraphs(function) if not part.startswith("``")]
 
 
 def formula(function: Callable[..., Any]) -> str:
-    """Return the paragraph of the docstring that is one formula between double back-quotes."""
+    """Return the paragraph of the docstring that is one formula in double back-quotes."""
     (found,) = (part for part in _paragraphs(function) if part.startswith("``"))
     return found.strip("`")
 
@@ -60,12 +62,12 @@ def _paragraphs(function: Callable[..., Any]) -> list[str]:
 
 
 def _metrics() -> dict[str, Callable[..., Any]]:
-    """Every public metric of `calibrant.metrics` by its name, grouped by file."""
+    """All public metrics of `calibrant.metrics` by name, sorted by module."""
     from calibrant import metrics
 
     public = {name: getattr(metrics, name) for name in metrics.__all__}
     found = {name: value for name, value in public.items() if inspect.isfunction(value)}
-    del found["evaluate"]  # all of them in one call, and no metric itself
+    del found["evaluate"]  # computes all of them, and is no metric itself
     return dict(sorted(found.items(), key=lambda entry: (entry[1].__module__, entry[0])))
 
 
@@ -95,20 +97,10 @@ def _print_one(name: str, function: Callable[..., Any]) -> None:
 
 
 def _print_list(known: dict[str, Callable[..., Any]]) -> None:
-    """Print a line a metric, under the heading of the file that it lives in."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(highlight=False)
+    """Print one line per metric, under the heading of the module that it lives in."""
+    label_width = max(map(len, known))
     for module, entries in groupby(known.items(), key=lambda entry: inspect.getmodule(entry[1])):
-        table = Table.grid(padding=(0, 2))
-        table.add_column(no_wrap=True, min_width=28)
-        table.add_column()
-        for name, function in entries:
-            table.add_row(f"  {name}", Text(explanation(function)[0]))
-        heading = (inspect.getdoc(module) or "").split("\n")[0].replace("``", "")
-        console.print(Text(heading, style="bold"))
-        console.print(table)
-        console.print()
-    console.print("More about one of them: calibrant explain ecpe")
+        write_heading((inspect.getdoc(module) or "").split("\n")[0].replace("``", ""))
+        lines = [(name, explanation(function)[0]) for name, function in entries]
+        write_out(definitions(lines, label_width=label_width, indent=2) + "\n\n")
+    write_out("More about one of them: calibrant explain ecpe")

@@ -3,113 +3,68 @@
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
-from rich.table import Table
 
-from calibrant.cli._columns import (
-    check_columns,
-    labels,
-    numbers,
-    rows_with_target,
-    select_inputs,
-    text_columns,
-    training_inputs,
-)
-from calibrant.cli._interrupts import keeping
-from calibrant.cli._output import Voice, write_json
-from calibrant.cli._seed import check_seed
-from calibrant.cli._tables import read_table, read_training_table
+from calibrant.cli import _options as option
+from calibrant.cli._interrupts import uninterrupted
+from calibrant.cli._output import Messages, write_json
+from calibrant.cli._text_table import text_table
 from calibrant.errors import ParameterError
+from calibrant.methods import METHODS
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from calibrant.estimators import NetworkRegressor
 
+QUALITIES = ("fast", "default", "best")
 
-_STAGES = {1: "1, likelihood (NLL)", 2: "2, matching (CRPS)"}
-
-
-class Method(StrEnum):
-    """Methods by the names they have on the command line; the member's name is the class."""
-
-    MMDRegressor = "mmd"
-    HeteroscedasticRegressor = "heteroscedastic"
-    DeepEnsembleRegressor = "deep-ensemble"
-    EnsembleLikelihoodRegressor = "ell"
-    QuantileNetworkRegressor = "quantile"
-    LaplaceRegressor = "laplace"
-    DeepGPRegressor = "dgp"
-    MCDropoutRegressor = "mc-dropout"
-    MCDropoutLikelihoodRegressor = "mc-nll"
-
-
-class Quality(StrEnum):
-    """How much work the method mmd does."""
-
-    fast = "fast"
-    default = "default"
-    best = "best"
+Train = Annotated[
+    Path, typer.Argument(help="Table to learn from: .csv, .csv.gz or .parquet.", metavar="TRAIN")
+]
+Out = Annotated[Path, option.folder(help="Folder to save the model in.")]
+Method = Annotated[
+    str,
+    option.one_of(
+        METHODS, help=f"mmd, calibrated in two stages, or {', '.join(list(METHODS)[1:])}."
+    ),
+]
+Quality = Annotated[
+    str, option.one_of(QUALITIES, help="How much work mmd does: fast, default or best.")
+]
+Validation = Annotated[
+    Path | None,
+    option.file(help="Rows for early stopping and calibration, instead of some of TRAIN."),
+]
+Groups = Annotated[
+    str | None, option.column(help="Rows with the same label are held out together.")
+]
+Weight = Annotated[str | None, option.column(help="Weight of each row, at least 0.")]
+Lower = Annotated[float | None, typer.Option(help="Lower bound of the target.", metavar="X")]
+Upper = Annotated[float | None, typer.Option(help="Upper bound of the target.", metavar="X")]
 
 
 def fit(
-    train: Annotated[
-        Path,
-        typer.Argument(help="Table to learn from: .csv, .csv.gz or .parquet.", metavar="TRAIN"),
-    ],
-    target: Annotated[str, typer.Option(help="Column to predict.", metavar="COL")],
-    out: Annotated[Path, typer.Option(help="Folder to save the model in.", metavar="FOLDER")],
-    method: Annotated[
-        Method,
-        typer.Option(
-            help="mmd, calibrated in two stages, or heteroscedastic, deep-ensemble, ell, "
-            "quantile, laplace, dgp, mc-dropout, mc-nll.",
-            metavar="NAME",
-        ),
-    ] = Method.MMDRegressor,
-    quality: Annotated[
-        Quality,
-        typer.Option(help="How much work mmd does: fast, default or best.", metavar="NAME"),
-    ] = Quality.default,
-    validation: Annotated[
-        Path | None,
-        typer.Option(
-            help="Rows for early stopping and calibration, instead of some of TRAIN.",
-            metavar="FILE",
-        ),
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(help="Rows with the same label are held out together.", metavar="COL"),
-    ] = None,
-    weight: Annotated[
-        str | None, typer.Option(help="Weight of each row, at least 0.", metavar="COL")
-    ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out; repeatable.", metavar="COL")
-    ] = None,
-    lower: Annotated[float | None, typer.Option(help="Least possible target.", metavar="X")] = None,
-    upper: Annotated[
-        float | None, typer.Option(help="Largest possible target.", metavar="X")
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(callback=check_seed, help="Same seed, same model.", metavar="N")
-    ] = 0,
-    epochs: Annotated[
-        int | None,
-        typer.Option(min=1, help="Most passes over the rows in each stage.", metavar="N"),
-    ] = None,
-    device: Annotated[
-        str, typer.Option(help="auto, cpu, cuda, cuda:1 ...", metavar="NAME")
-    ] = "auto",
-    force: Annotated[bool, typer.Option("--force", help="Replace a model that is there.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a summary for machines.")] = False,
+    train: Train,
+    target: option.Target,
+    out: Out,
+    method: Method = "mmd",
+    quality: Quality = "default",
+    validation: Validation = None,
+    groups: Groups = None,
+    weight: Weight = None,
+    drop: option.Drop = None,
+    lower: Lower = None,
+    upper: Upper = None,
+    seed: option.Seed = 0,
+    epochs: option.Epochs = None,
+    device: option.Device = "auto",
+    force: option.Force = False,
+    quiet: option.Silent = False,
+    as_json: option.Json = False,
 ) -> None:
     """Fit a model to a table and save it.
 
@@ -120,57 +75,49 @@ def fit(
 
     check_free(out, overwrite=force)  # before the work, not after it
     bounds = _bounds(lower, upper)
-    voice = Voice(quiet=quiet)
-    frame = read_training_table(train)
-    roles = [target, *(name for name in (groups, weight) if name is not None), *(drop or [])]
-    check_columns(frame, roles, train)
-    frame = rows_with_target(frame, target, train, voice)
-    inputs, notes = training_inputs(frame, without=roles)
-    for note in notes:
-        voice.note(note)
+    from calibrant.cli._data import group_labels, read_training_table
+    from calibrant.tables import to_numbers
 
-    model = _make_model(
-        method,
-        quality.value,
-        epochs,
-        missing="impute",
-        bounds=bounds,
-        random_state=seed,
-        device=device,
-        verbose=voice.shows_progress,
-    )
-    with voice.hears_warnings():
+    messages = Messages(quiet=quiet)
+    table = read_training_table(train, target, [groups, weight, *(drop or [])], messages)
+    common = {"random_state": seed, "device": device, "verbose": messages.shows_progress}
+    model = _make_model(method, quality, epochs, missing="impute", bounds=bounds, **common)
+    with messages.warnings_as_notes():
         model.fit(
-            inputs,
-            frame[target],
-            None if weight is None else numbers(frame, weight, train),
-            groups=None if groups is None else labels(frame, groups),
+            table.inputs,
+            table.rows[target],
+            None if weight is None else to_numbers(table.rows[weight], str(train)),
+            groups=None if groups is None else group_labels(table.rows, groups),
             validation_data=None
             if validation is None
-            else _validation_rows(validation, inputs, target, weight, voice),
+            else _validation_data(validation, table.inputs, target, weight, messages),
         )
-    with keeping(out):
+    with uninterrupted(out):
         model.save(out, overwrite=force)
-
     encoded = [] if model.encoder_ is None else model.encoder_.notes
     for note in encoded:
-        voice.note(note)
-    summary = _summary(model, rows=len(frame))
-    voice.say(_in_words(summary, validation))
-    voice.show(_table(summary))
-    voice.say(f"The model is in {out}. Try: calibrant evaluate {out} TEST")
+        messages.note(note)
+    summary = _summary(model, n_rows=len(table.rows))
+    messages.say(_in_words(summary, validation))
+    messages.say(_stage_table(summary))
+    messages.say(f"The model is in {out}. Try: calibrant evaluate {out} TEST")
     if as_json:
-        write_json({"model": str(out), **summary, "notes": [*notes, *encoded]})
+        write_json({"model": str(out), **summary, "notes": [*table.notes, *encoded]})
 
 
-def _validation_rows(
-    path: Path, inputs: pd.DataFrame, target: str, weight: str | None, voice: Voice
+def _validation_data(
+    path: Path, inputs: pd.DataFrame, target: str, weight: str | None, messages: Messages
 ) -> tuple[Any, ...]:
-    categorical = text_columns(inputs)
+    """Read inputs, targets and, where there are any, weights of the validation rows."""
+    from calibrant.cli._data import check_columns, rows_with_target, select_inputs
+    from calibrant.tables import is_categorical, read_table, to_numbers
+
+    categorical = [str(name) for name, column in inputs.items() if is_categorical(column)]
     frame = read_table(path, text=categorical)
-    frame = rows_with_target(frame, target, path, voice)
-    rows = select_inputs(frame, list(inputs.columns), categorical, path), frame[target]
-    return rows if weight is None else (*rows, numbers(frame, weight, path))
+    check_columns(frame, [target] if weight is None else [target, weight], path)
+    rows = rows_with_target(frame, target, path, messages)
+    data = select_inputs(rows, list(inputs.columns), categorical, path), rows[target]
+    return data if weight is None else (*data, to_numbers(rows[weight], str(path)))
 
 
 def _bounds(lower: float | None, upper: float | None) -> tuple[float | None, float | None] | None:
@@ -182,24 +129,22 @@ def _bounds(lower: float | None, upper: float | None) -> tuple[float | None, flo
 
 
 def _make_model(
-    method: Method,
-    quality: Literal["fast", "default", "best"],
-    epochs: int | None,
-    **parameters: Any,
+    method: str, quality: Any, epochs: int | None, **parameters: Any
 ) -> NetworkRegressor:
     from calibrant import estimators
     from calibrant.estimators import limited_epochs
 
-    if method is Method.MMDRegressor:
+    if method == "mmd":
         parameters["quality"] = quality
         parameters |= {} if epochs is None else limited_epochs(quality, epochs)
     elif epochs is not None:
         parameters["epochs"] = epochs
-    model: NetworkRegressor = getattr(estimators, method.name)().set_params(**parameters)
+    model: NetworkRegressor = getattr(estimators, METHODS[method])().set_params(**parameters)
     return model
 
 
-def _summary(model: NetworkRegressor, *, rows: int) -> dict[str, Any]:
+def _summary(model: NetworkRegressor, *, n_rows: int) -> dict[str, Any]:
+    """What was fitted, as JSON values."""
     stages = []
     for number in sorted({record["stage"] for record in model.history_}):
         records = [record for record in model.history_ if record["stage"] == number]
@@ -216,7 +161,7 @@ def _summary(model: NetworkRegressor, *, rows: int) -> dict[str, Any]:
     return {
         "method": type(model).__name__,
         "target": model.target_name_,
-        "rows": rows,
+        "rows": n_rows,
         "held_out_rows": model.n_held_out_,
         "inputs": [str(name) for name in model.feature_names_in_],
         "stages": stages,
@@ -239,24 +184,23 @@ def _in_words(summary: dict[str, Any], validation: Path | None) -> str:
     )
 
 
-def _table(summary: dict[str, Any]) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        padding=(0, 2, 0, 0),
-        caption="scores of the scaled target, lower is better",
-        caption_justify="left",
-    )
-    table.add_column("Stage")
-    for name in ("epochs", "kept", "held-out score", "at its start"):
-        table.add_column(name, justify="right")
-    quantiles = summary["method"] == Method.QuantileNetworkRegressor.name
-    names = _STAGES | ({1: "1, quantiles (CRPS)"} if quantiles else {})
-    for stage in summary["stages"]:
-        kept, scores = stage["best_epoch"], (stage["validation_score"], stage["first_score"])
-        table.add_row(
-            names.get(stage["stage"], str(stage["stage"])),
-            str(stage["epochs"]),
-            f"epoch {kept}" if kept else "its start",
-            *("" if score is None else f"{score:.4f}" for score in scores),
-        )
-    return table
+def _stage_table(summary: dict[str, Any]) -> str:
+    """Table of the training stages, with scores of the held-out rows."""
+    first = "quantiles (CRPS)" if summary["method"] == METHODS["quantile"] else "likelihood (NLL)"
+    names = {1: f"1, {first}", 2: "2, matching (CRPS)"}
+    rows = [
+        {
+            "stage": names.get(stage["stage"], str(stage["stage"])),
+            "epochs": str(stage["epochs"]),
+            "kept": f"epoch {stage['best_epoch']}" if stage["best_epoch"] else "its start",
+            "held-out score": _four_digits(stage["validation_score"]),
+            "at its start": _four_digits(stage["first_score"]),
+        }
+        for stage in summary["stages"]
+    ]
+    table = text_table(rows, left=("stage",))
+    return f"\n{table}\n\nScores are of the scaled target, lower is better."
+
+
+def _four_digits(score: float | None) -> str:
+    return "" if score is None else f"{score:.4f}"

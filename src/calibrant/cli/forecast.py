@@ -5,19 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from calibrant.cli._output import Voice, write_csv, write_json
-from calibrant.cli._series import (
-    check_ahead,
-    check_figure,
-    check_level,
-    make_forecaster,
-    read_series,
-    write_figure,
-)
-from calibrant.cli._series_options import SeriesOptions, spelled_out
-from calibrant.cli._tables import check_output, write_table
+from calibrant.cli import _options as option
+from calibrant.cli import _series_options as series_option
+from calibrant.cli._files import check_output, check_table_output, write_figure, write_table
+from calibrant.cli._output import Messages, write_csv, write_json
+from calibrant.cli._series_options import Roles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,20 +17,29 @@ if TYPE_CHECKING:
 
     from calibrant.forecasting import Forecaster
 
+MAX_PANELS = 6
 
-@spelled_out
+
 def forecast(
-    options: SeriesOptions,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File to write; without it CSV is printed.", metavar="FILE"),
-    ] = None,
-    save: Annotated[
-        Path | None, typer.Option(help="Folder to save the model in.", metavar="FOLDER")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON record a row.")] = False,
+    data: series_option.Data,
+    target: series_option.Target,
+    time: series_option.Time = None,
+    horizon: series_option.Horizon = 1,
+    window: series_option.Window = None,
+    coverage: series_option.Coverage = 0.9,
+    series_id: series_option.Id = None,
+    past: series_option.Past = None,
+    future: series_option.Future = None,
+    static: series_option.Static = None,
+    network: series_option.Network = "lstm",
+    epochs: option.Epochs = None,
+    seed: option.Seed = 0,
+    figure: option.Figure = None,
+    out: option.Predictions = None,
+    save: Annotated[Path | None, option.folder(help="Folder to save the model in.")] = None,
+    force: option.Force = False,
+    quiet: option.Quiet = False,
+    as_json: option.Json = False,
 ) -> None:
     """Learn a series and forecast its next steps.
 
@@ -46,50 +47,51 @@ def forecast(
     they hold the values of --future covariates. The columns are time, mean, stddev, lower_90 and
     upper_90 for --coverage 0.9.
     """
-    check_level(options.coverage)
-    if out is not None:
-        check_output(out, force=force)
-    if options.figure is not None:
-        check_figure(options.figure, force=force)
+    check_table_output(out, force=force)
+    check_output(figure, force=force)
     if save is not None:
         from calibrant.persistence import check_free
 
         check_free(save, overwrite=force)
-    voice = Voice(quiet=quiet)
-    series = read_series(options, voice)
-    if options.future:
-        check_ahead(series, options)
-    model = make_forecaster(series, options, voice)
-    with voice.hears_warnings():
+    from calibrant.cli._series import check_future, make_forecaster, read_series
+
+    messages = Messages(quiet=quiet)
+    roles = Roles(target, time, series_id, past or [], future or [], static or [])
+    series = read_series(data, roles, messages)
+    if future:
+        check_future(series, horizon, data)
+    common = {"random_state": seed, "verbose": messages.shows_progress}
+    model = make_forecaster(series.roles, horizon, window, network, epochs, **common)
+    with messages.warnings_as_notes():
         model.fit(series.y, series.X)
-        table = _table(model, series.X, options.coverage)
+        table = _forecast_table(model, series.X, coverage)
     if save is not None:
         model.save(save, overwrite=force)
-    if options.figure is not None:
-        drawn = _figure(model, series.X, options.target, options.coverage)
-        write_figure(drawn, options.figure)
+    if figure is not None:
+        write_figure(_draw(model, series.X, target, coverage), figure)
     if out is not None:
         write_table(table, out)
-        voice.say(f"The next {options.horizon} steps of {options.target!r} are in {out}.")
+        messages.say(f"The next {horizon} steps of {target!r} are in {out}.")
     if as_json:
         write_json(table.astype({"time": str}).to_dict("records"))
     elif out is None:
         write_csv(table)
 
 
-def _table(model: Forecaster, X: Any, coverage: float) -> pd.DataFrame:
-    from calibrant.cli.predict import predictions
+def _forecast_table(model: Forecaster, X: pd.DataFrame | None, coverage: float) -> pd.DataFrame:
+    """One row per series and step: its time, mean, spread and interval."""
+    from calibrant.cli.predict import prediction_table
 
     index = model.future_index()
-    table = predictions(model, X, [coverage], [])
+    table = prediction_table(model, X, [coverage], [])
     table.insert(0, "time", index.get_level_values(-1))
     if index.nlevels > 1:
         table.insert(0, "id", index.get_level_values(0))
     return table
 
 
-def _figure(model: Forecaster, X: Any, target: str, coverage: float) -> Figure:
-    """Draw the end of each series and the fan of its forecast, at most six of them."""
+def _draw(model: Forecaster, X: pd.DataFrame | None, target: str, coverage: float) -> Figure:
+    """Draw the end of each series and the fan of its forecast, for the first few series."""
     import numpy as np
     from matplotlib.figure import Figure
 
@@ -97,20 +99,20 @@ def _figure(model: Forecaster, X: Any, target: str, coverage: float) -> Figure:
 
     table, dist = model.series_, model.predict_dist(X=X)
     steps = len(model.fh_)
-    shown = range(min(len(table.ids), 6))
+    shown = range(min(len(table.ids), MAX_PANELS))
     figure = Figure(figsize=(7.2, 3.4 * len(shown)), layout="constrained")
     for code, ax in zip(shown, np.ravel(figure.subplots(len(shown), squeeze=False)), strict=True):
         rows = np.flatnonzero(table.code == code)[-max(4 * steps, 48) :]
-        ax.plot(_drawn(table, rows), table.y[rows], color="black", linewidth=1, label="observed")
-        part = dist[code * steps : (code + 1) * steps]
-        ahead = model.future_index()[code * steps : (code + 1) * steps].get_level_values(-1)
-        ahead = ahead.to_timestamp() if hasattr(ahead, "to_timestamp") else ahead
-        intervals(part, x=ahead, coverage=sorted({0.5, coverage}), ax=ax)
+        past = _on_time_axis(table.clock.stamps(table.tick[rows]))
+        ax.plot(past, table.y[rows], color="black", linewidth=1, label="observed")
+        ahead = slice(code * steps, (code + 1) * steps)
+        future = _on_time_axis(model.future_index()[ahead].get_level_values(-1))
+        intervals(dist[ahead], x=future, coverage=sorted({0.5, coverage}), ax=ax)
         name = "" if table.ids == (None,) else f", {table.ids[code]}"
         ax.set(xlabel="time", ylabel=f"{target}{name}")
     return figure
 
 
-def _drawn(table: Any, rows: Any) -> Any:
-    stamps = table.clock.stamps(table.tick[rows])
+def _on_time_axis(stamps: Any) -> Any:
+    """Periods as time stamps, which matplotlib can draw."""
     return stamps.to_timestamp() if hasattr(stamps, "to_timestamp") else stamps

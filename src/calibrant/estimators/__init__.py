@@ -18,21 +18,7 @@ from calibrant.estimators.quantile import QuantileNetworkRegressor
 from calibrant.estimators.splits import inner_split
 from calibrant.estimators.windows import Windows
 
-# By the name that the command line and the experiments use; a new method is one line here.
-METHODS: dict[str, type[NetworkRegressor]] = {
-    "mmd": MMDRegressor,
-    "heteroscedastic": HeteroscedasticRegressor,
-    "ensemble": DeepEnsembleRegressor,
-    "ell": EnsembleLikelihoodRegressor,
-    "mc-dropout": MCDropoutRegressor,
-    "mc-nll": MCDropoutLikelihoodRegressor,
-    "quantile": QuantileNetworkRegressor,
-    "laplace": LaplaceRegressor,
-    "deep-gp": DeepGPRegressor,
-}
-
 __all__ = [
-    "METHODS",
     "PRESETS",
     "DeepEnsembleRegressor",
     "DeepGPRegressor",

@@ -18,7 +18,6 @@ from torch import nn
 from calibrant import errors
 from calibrant.distributions import Distribution, DistributionPredictor
 from calibrant.errors import ParameterError
-from calibrant.estimators._table import TableEncoder
 from calibrant.estimators.parameters import (
     Constraints,
     Training,
@@ -35,6 +34,7 @@ from calibrant.estimators.train import Trained, train
 from calibrant.estimators.validation import FitData, check_fit_data, check_inputs
 from calibrant.networks import Head, MemberNetworks, NetworkSpec
 from calibrant.persistence import read_model
+from calibrant.tables import TableEncoder
 from calibrant.training import Objective, Record, Rows, Stage
 
 _PERIODIC = 0.1  # scale of the frequencies where the user does not choose one

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from calibrant.errors import CalibrantWarning, ModelFileError, ParameterError
-from calibrant.estimators._table import TableEncoder
 from calibrant.persistence import check_class, pack, unpack, write_model
+from calibrant.tables import TableEncoder
 from calibrant.training import resolve_device
 
 if TYPE_CHECKING:

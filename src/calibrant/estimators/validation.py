@@ -18,14 +18,14 @@ from sklearn.utils.validation import (
 )
 
 from calibrant.errors import CalibrantError, DataError, DataWarning, ParameterError
-from calibrant.estimators._table import (
+from calibrant.estimators.windows import Windows
+from calibrant.tables import (
     TableEncoder,
     as_frame,
     check_finite,
     needs_encoder,
     to_local,
 )
-from calibrant.estimators.windows import Windows
 
 if TYPE_CHECKING:
     from calibrant.estimators.base import NetworkRegressor

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.errors import DataError, ParameterError
-from calibrant.estimators._table import to_local
+from calibrant.tables import to_local
 
 Array = NDArray[np.float64]
 

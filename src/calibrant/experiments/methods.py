@@ -9,7 +9,7 @@ protocol, and `mmd-as-published` is Algorithm 1 of the paper. A new method is on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 # Section 4 of the paper; where it gives no value, the value of its authors' code.
 _PAPER = {
-    "scaling": "minmax",
+    "training__scaling": "minmax",
     "lr": 1e-4,
-    "weight_decay": 1e-3,
+    "training__weight_decay": 1e-3,
     "batch_size": 1024,
     "epochs": 1000,
-    "patience": 50,
+    "training__patience": 50,
 }
 _PAPER_HNN = _PAPER | {"beta": 0.0, "dropout": 0.0}
 # For smoke tests: every line of code runs, but the scores are meaningless.
-_QUICK: dict[str, Any] = {"epochs": 2, "patience": 2}
+_QUICK: dict[str, Any] = {"epochs": 2, "training__patience": 2}
 
 
 @dataclass(frozen=True)
@@ -119,24 +119,24 @@ METHODS = {
         "MMD, five epochs of matching",
         "MMDRegressor",
         "ours",
-        quick={"matching_epochs": 1},
+        quick={"matching__epochs": 1},
         always={"quality": "fast"},
     ),
     "mmd": Method(
-        "MMD, this library's default", "MMDRegressor", "ours", quick={"matching_epochs": 1}
+        "MMD, this library's default", "MMDRegressor", "ours", quick={"matching__epochs": 1}
     ),
     "mmd-best": Method(
         "MMD, best quality",
         "MMDRegressor",
         "ours",
-        quick={"matching_epochs": 1},
+        quick={"matching__epochs": 1},
         always={"quality": "best"},
     ),
     "mmd-as-published": Method(
         "MMD, Algorithm 1 as printed",
         "MMDRegressor",
         "ours",
-        quick={"matching_epochs": 1},
+        quick={"matching__epochs": 1},
         constructor="as_published",
     ),
     "crepes": Method(
@@ -265,15 +265,19 @@ def build(method: Method, protocol: Protocol, *, series: bool, quick: bool = Fal
     settings |= dict(method.quick if quick else {}) | dict(method.always)
     kind: Any = getattr(module, method.estimator)
     construct = getattr(kind, method.constructor) if method.constructor else kind
-    return construct(**settings)
+    return construct().set_params(**settings)
 
 
 def settings_of(estimator: Any) -> dict[str, Any]:
     """Parameters of an estimator that affect its result, as JSON values."""
     ignored = ("device", "random_state", "verbose")
-    settings = estimator.get_params(deep=False)
-    if hasattr(estimator, "_setting"):  # the value that None stands for may change
-        settings = {name: estimator._setting(name) for name in settings}
+    settings = {
+        name: value
+        for name, value in estimator.get_params().items()
+        if not hasattr(value, "get_params")  # a group, whose fields are listed beside it
+    }
+    if hasattr(estimator, "settings"):  # what `quality` stands for may change
+        settings |= asdict(estimator.settings())
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in settings.items()

@@ -148,7 +148,7 @@ def own_table(
     """
     from calibrant.checks import finite_numbers
     from calibrant.checks.folds import make_folds
-    from calibrant.estimators._table import as_frame, check_finite, to_local
+    from calibrant.tables import as_frame, check_finite, to_local
 
     frame, target = as_frame(to_local(X)), finite_numbers(to_local(y), "y")
     if len(frame) != len(target):

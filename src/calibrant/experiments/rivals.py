@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator
 
 from calibrant.distributions import Distribution, Empirical, Normal
 from calibrant.estimators import Windows
-from calibrant.estimators._table import TableEncoder, as_frame
 from calibrant.experiments.trial import calibration_rows
+from calibrant.tables import TableEncoder, as_frame
 
 Array = NDArray[np.float64]
 # Midpoints of a hundred equal probabilities. As equal masses, quantiles at these levels keep ties.

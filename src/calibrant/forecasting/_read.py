@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from calibrant.errors import DataError
-from calibrant.estimators._table import as_frame, to_local
+from calibrant.tables import as_frame, to_local
 
 
 class Table(NamedTuple):

@@ -64,7 +64,8 @@ class StepModel:
         origins = self.design.origins_with_target(series, matrix, self.step)
         self._check_enough(series, len(origins))
         origin, target = series.tick[origins], series.tick[origins + self.step]
-        fraction = getattr(self.estimator, "validation_fraction", 0.2)
+        training = getattr(self.estimator, "training", None)
+        fraction = 0.2 if training is None else training.validation_fraction
         train, held_out = blocked_split(origin, target, fraction)
         if len(train) < 2 or len(held_out) < 2:
             raise DataError(

@@ -1,0 +1,87 @@
+"""Conversions between the containers and types that users pass, and checks of their values."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.types import is_datetime64_any_dtype, is_numeric_dtype, is_timedelta64_dtype
+
+from calibrant.errors import DataError
+
+
+def to_local(values: Any) -> Any:
+    """Convert polars frames to pandas and torch tensors to NumPy; return the rest unchanged."""
+    package = type(values).__module__.split(".", 1)[0]
+    if package == "polars":
+        return values.to_pandas()
+    if package == "torch":
+        return values.detach().cpu().numpy()
+    return values
+
+
+def as_frame(X: Any) -> pd.DataFrame:
+    """Convert a table to a frame; columns without text names are called x0, x1, ...
+
+    Parameters
+    ----------
+    X : DataFrame or array-like of shape (n, d)
+    """
+    if isinstance(X, pd.DataFrame):
+        if all(isinstance(name, str) for name in X.columns):
+            return X
+        return X.set_axis([f"x{j}" for j in range(X.shape[1])], axis=1)
+    array = np.asarray(X)
+    return pd.DataFrame(cast(Any, array), columns=[f"x{j}" for j in range(array.shape[1])])
+
+
+def to_numbers(column: pd.Series[Any], source: str = "X") -> NDArray[np.float64]:
+    """Convert a column to numbers, (n,); gaps are NaN and text is parsed.
+
+    Parameters
+    ----------
+    column : Series of n values
+    source : str
+        What the error message calls the table.
+
+    Raises
+    ------
+    DataError
+        If a value is neither a number nor a gap; the message names the first such row.
+
+    Examples
+    --------
+    >>> to_numbers(pd.Series(["1.5", None, "2"]))
+    array([1.5, nan, 2. ])
+    """
+    if is_numeric_dtype(column.dtype):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    values = column.astype(object)
+    if is_datetime64_any_dtype(column.dtype) or is_timedelta64_dtype(column.dtype):
+        values = values.map(str, na_action="ignore")  # pandas would count nanoseconds
+    numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64)
+    wrong = np.isnan(numbers) & column.notna().to_numpy()
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise DataError(
+            f"Column {column.name!r} of {source} must hold numbers, but row {row + 1} has "
+            f"{str(column.iloc[row])!r}."
+        )
+    return numbers
+
+
+def check_finite(frame: pd.DataFrame) -> None:
+    """Raise `DataError` if numeric columns hold infinite values, naming them; gaps may stay."""
+    infinite = [
+        repr(name)
+        for name, column in frame.items()
+        if is_numeric_dtype(column.dtype)
+        and np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)).any()
+    ]
+    if infinite:
+        raise DataError(
+            f"Input X contains infinity, in {', '.join(infinite)}. Leave these rows out, or make "
+            "them gaps (NaN), which can be imputed."
+        )

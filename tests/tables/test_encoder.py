@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import OneHotEncoder
+
+from calibrant.errors import DataError
+from calibrant.tables import TableEncoder, clean_table, needs_encoder
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    """60 rows with every kind of column, categories in front."""
+    rng = np.random.default_rng(0)
+    n = 60
+    return pd.DataFrame(
+        {
+            "city": pd.Series(rng.choice(["Bonn", "Ulm", "Köln"], n)).mask(rng.random(n) < 0.1),
+            "size": rng.normal(size=n),
+            "age": pd.Series(rng.integers(0, 90, n).astype(float)).mask(rng.random(n) < 0.2),
+            "key": [f"k{i}" for i in range(n)],
+            "sold": rng.random(n) < 0.5,
+            "rooms": pd.Series(rng.integers(1, 6, n), dtype="Int64").mask(rng.random(n) < 0.1),
+        }
+    )
+
+
+def test_same_matrix_as_a_pipeline_of_scikit_learn(frame) -> None:
+    numbers = ["size", "age", "rooms"]
+    table = frame.astype(dict.fromkeys(numbers, float)).assign(
+        city=frame["city"].fillna("(missing)"), sold=frame["sold"].astype(str)
+    )
+    pipeline = ColumnTransformer(
+        [
+            ("numbers", SimpleImputer(strategy="median", add_indicator=True), numbers),
+            ("texts", OneHotEncoder(sparse_output=False), ["city", "sold"]),
+        ]
+    ).fit(table[:40])
+    encoder = TableEncoder(impute=True).fit(frame[:40].drop(columns="key"))
+    for rows in (slice(0, 40), slice(40, 60)):
+        matrix = encoder.transform(frame[rows].drop(columns="key"))
+        np.testing.assert_array_equal(matrix, pipeline.transform(table[rows]))
+        assert matrix.flags.c_contiguous
+
+
+def test_saved_encoders_encode_alike(frame) -> None:
+    encoder = TableEncoder(impute=True).fit(frame)
+    state = json.loads(json.dumps(encoder.to_manifest()))
+    restored = TableEncoder.from_manifest(state)
+    assert restored.encoders_ == encoder.encoders_
+    assert restored.notes == encoder.notes
+    np.testing.assert_array_equal(restored.transform(frame), encoder.transform(frame))
+
+
+def test_notes_say_what_was_done(frame) -> None:
+    encoder = TableEncoder(impute=True).fit(frame)
+    assert encoder.notes == [
+        "key: left out, 60 different texts in 60 rows look like an identifier",
+        "city: one-hot, 4 categories",
+        "sold: one-hot, 2 categories",
+        "age: gaps filled with the median, flagged",
+        "rooms: gaps filled with the median, flagged",
+    ]
+    assert encoder.categories_ == {
+        "city": ["(missing)", "Bonn", "Köln", "Ulm"],
+        "sold": ["False", "True"],
+    }
+
+
+def test_raw_and_cleaned_tables_are_encoded_alike(frame) -> None:
+    cleaned, _ = clean_table(frame)
+    np.testing.assert_array_equal(
+        TableEncoder(impute=True).fit(frame).transform(frame),
+        TableEncoder(impute=True).fit(cleaned).transform(cleaned),
+    )
+
+
+def test_categories_that_the_user_chose_are_never_left_out(frame) -> None:
+    encoder = TableEncoder(impute=True).fit(frame[["key"]].astype("category"))
+    assert encoder.transform(frame[["key"]]).shape == (60, 60)
+
+
+def test_columns_with_the_same_name_keep_their_places() -> None:
+    frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "a"])
+    matrix = TableEncoder(impute=True).fit(frame).transform(frame)
+    np.testing.assert_array_equal(matrix, frame.to_numpy())
+
+
+def test_nothing_to_learn_from(frame) -> None:
+    with pytest.raises(DataError, match=r"No columns are left to learn from\. key: left out, 60"):
+        TableEncoder(impute=True).fit(frame[["key"]])
+
+
+class TestWithoutImputation:
+    def test_text_is_an_error(self, frame) -> None:
+        with pytest.raises(DataError, match=r"neither numeric nor categorical: 'city' .*'key' "):
+            TableEncoder(impute=False).fit(frame)
+
+    def test_gaps_are_errors_at_fit_and_at_predict(self, frame) -> None:
+        with pytest.raises(DataError, match="missing values in 'age', 'rooms'"):
+            TableEncoder(impute=False).fit(frame[["size", "age", "rooms"]])
+        encoder = TableEncoder(impute=False).fit(frame[["age"]].fillna(0.0))
+        with pytest.raises(DataError, match="missing values in 'age'"):
+            encoder.transform(frame[["age"]])
+
+    def test_categories_are_one_hot_and_booleans_numbers(self, frame) -> None:
+        chosen = frame[["sold", "city"]].fillna("Bonn").astype({"city": "category"})
+        matrix = TableEncoder(impute=False).fit(chosen).transform(chosen)
+        np.testing.assert_array_equal(matrix[:, 0], frame["sold"])
+        assert matrix.shape == (60, 4)
+
+
+@pytest.mark.parametrize("impute", [True, False])
+def test_infinity_is_an_error(impute) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, np.inf]})
+    with pytest.raises(DataError, match="contains infinity, in 'b'"):
+        TableEncoder(impute=impute).fit(frame)
+    encoder = TableEncoder(impute=impute).fit(frame[:1])
+    with pytest.raises(DataError, match="contains infinity, in 'b'"):
+        encoder.transform(frame)
+
+
+def test_complete_numbers_need_no_encoder(frame) -> None:
+    assert not needs_encoder(frame[["size", "age", "sold"]], impute=False)
+    assert needs_encoder(frame[["size", "city"]], impute=False)
+    assert needs_encoder(frame[["size"]], impute=True)
