@@ -117,7 +117,7 @@ def test_python_users_get_the_same_cleaning(run, data, frame, tmp_path) -> None:
     options = ["--method", "heteroscedastic", "--out", out]
     fit(run, data / "table.csv", "--target", "price", *options)
     X, y = frame.drop(columns="price"), frame["price"]
-    model = HeteroscedasticRegressor(missing="impute", epochs=2, random_state=0).fit(X, y)
+    model = HeteroscedasticRegressor(epochs=2, random_state=0).fit(X, y)
     done = run("predict", out, data / "table.csv")
     expected = pd.read_csv(io.StringIO(done.stdout))["mean"]
     np.testing.assert_allclose(model.predict(X), expected, rtol=1e-12)

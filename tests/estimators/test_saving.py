@@ -68,7 +68,7 @@ def method(request: pytest.FixtureRequest):
 
 def test_predictions_come_back_bit_for_bit(method, tmp_path) -> None:
     frame, y = make_frame()
-    model = method(missing="impute", bounds=(-3, None), **SETTINGS[method]).fit(frame, y)
+    model = method(bounds=(-3, None), **SETTINGS[method]).fit(frame, y)
     model.save(tmp_path / "model")
     again = method.load(tmp_path / "model")
     assert repr(again.get_params()) == repr(model.get_params())
@@ -85,7 +85,7 @@ def test_predictions_come_back_bit_for_bit(method, tmp_path) -> None:
 
 def test_folder_holds_no_pickle_and_no_path(tmp_path) -> None:
     frame, y = make_frame()
-    MMDRegressor(missing="impute", **QUICK_MMD).fit(frame, y).save(tmp_path / "model")
+    MMDRegressor(**QUICK_MMD).fit(frame, y).save(tmp_path / "model")
     names = sorted(p.name for p in (tmp_path / "model").iterdir())
     assert names == ["manifest.json", "tensors.safetensors"]
     text = (tmp_path / "model" / "manifest.json").read_text()
@@ -95,7 +95,7 @@ def test_folder_holds_no_pickle_and_no_path(tmp_path) -> None:
 
 def test_existing_folder_is_kept_without_overwrite(method, tmp_path) -> None:
     frame, y = make_frame()
-    model = method(missing="impute", **SETTINGS[method]).fit(frame, y)
+    model = method(**SETTINGS[method]).fit(frame, y)
     model.save(tmp_path / "model")
     with pytest.raises(OutputExistsError, match="overwrite=True"):
         model.save(tmp_path / "model")
@@ -104,7 +104,7 @@ def test_existing_folder_is_kept_without_overwrite(method, tmp_path) -> None:
 
 def test_wrong_class_is_named(tmp_path) -> None:
     frame, y = make_frame()
-    HeteroscedasticRegressor(missing="impute", **QUICK).fit(frame, y).save(tmp_path / "model")
+    HeteroscedasticRegressor(**QUICK).fit(frame, y).save(tmp_path / "model")
     with pytest.raises(
         ModelFileError, match=r"holds a HeteroscedasticRegressor, not a MMDRegressor"
     ):
@@ -122,14 +122,14 @@ def test_wrong_class_is_named(tmp_path) -> None:
         {"parameters": {"part": "System", "fields": {"command": "true"}}},
         {"predictor": {"part": "Predictor", "fields": {}}},
         {"predictor": {"part": "MMDRegressor", "fields": {}}},
-        {"encoder": {"impute": True}},
+        {"encoder": {"columns": [{"kind": "os"}]}},
         {"state": {}},
     ],
 )
 def test_a_forged_manifest_is_an_error_not_a_crash(tmp_path, change: dict[str, Any]) -> None:
     """Even with right digests: what does not fit together is refused."""
     frame, y = make_frame()
-    MMDRegressor(missing="impute", **QUICK_MMD).fit(frame, y).save(tmp_path / "model")
+    MMDRegressor(**QUICK_MMD).fit(frame, y).save(tmp_path / "model")
     manifest, tensors = read_model(tmp_path / "model")
     write_model(tmp_path / "forged", manifest | change, tensors)
     with pytest.raises(ModelFileError):
@@ -138,7 +138,7 @@ def test_a_forged_manifest_is_an_error_not_a_crash(tmp_path, change: dict[str, A
 
 def test_forged_tensors_are_an_error(tmp_path) -> None:
     frame, y = make_frame()
-    MMDRegressor(missing="impute", **QUICK_MMD).fit(frame, y).save(tmp_path / "model")
+    MMDRegressor(**QUICK_MMD).fit(frame, y).save(tmp_path / "model")
     manifest, tensors = read_model(tmp_path / "model")
     for name in tensors:
         write_model(
@@ -164,7 +164,7 @@ def test_own_module_needs_an_instance(tmp_path) -> None:
 
 def test_a_model_from_a_gpu_runs_on_the_cpu_where_there_is_none(tmp_path) -> None:
     frame, y = make_frame()
-    model = MMDRegressor(missing="impute", **QUICK_MMD).fit(frame, y)
+    model = MMDRegressor(**QUICK_MMD).fit(frame, y)
     model.device = "cuda:99"  # no machine of ours has that many
     model.save(tmp_path / "model")
     with pytest.warns(CalibrantWarning, match="cuda:99.*runs on the CPU"):
@@ -174,8 +174,6 @@ def test_a_model_from_a_gpu_runs_on_the_cpu_where_there_is_none(tmp_path) -> Non
 
 def test_random_state_objects_are_not_stored(tmp_path) -> None:
     frame, y = make_frame()
-    model = MMDRegressor(
-        missing="impute", **(QUICK_MMD | {"random_state": np.random.RandomState(0)})
-    )
+    model = MMDRegressor(**(QUICK_MMD | {"random_state": np.random.RandomState(0)}))
     model.fit(frame, y).save(tmp_path / "model")
     assert MMDRegressor.load(tmp_path / "model").random_state is None

@@ -10,7 +10,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
 from calibrant.errors import DataError
-from calibrant.tables import TableEncoder, clean_table, needs_encoder
+from calibrant.tables import TableEncoder, clean_table
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_same_matrix_as_a_pipeline_of_scikit_learn(frame) -> None:
             ("texts", OneHotEncoder(sparse_output=False), ["city", "sold"]),
         ]
     ).fit(table[:40])
-    encoder = TableEncoder(impute=True).fit(frame[:40].drop(columns="key"))
+    encoder = TableEncoder().fit(frame[:40].drop(columns="key"))
     for rows in (slice(0, 40), slice(40, 60)):
         matrix = encoder.transform(frame[rows].drop(columns="key"))
         np.testing.assert_array_equal(matrix, pipeline.transform(table[rows]))
@@ -49,7 +49,7 @@ def test_same_matrix_as_a_pipeline_of_scikit_learn(frame) -> None:
 
 
 def test_saved_encoders_encode_alike(frame) -> None:
-    encoder = TableEncoder(impute=True).fit(frame)
+    encoder = TableEncoder().fit(frame)
     state = json.loads(json.dumps(encoder.to_manifest()))
     restored = TableEncoder.from_manifest(state)
     assert restored.encoders_ == encoder.encoders_
@@ -58,7 +58,7 @@ def test_saved_encoders_encode_alike(frame) -> None:
 
 
 def test_notes_say_what_was_done(frame) -> None:
-    encoder = TableEncoder(impute=True).fit(frame)
+    encoder = TableEncoder().fit(frame)
     assert encoder.notes == [
         "key: left out, 60 different texts in 60 rows look like an identifier",
         "city: one-hot, 4 categories",
@@ -75,57 +75,37 @@ def test_notes_say_what_was_done(frame) -> None:
 def test_raw_and_cleaned_tables_are_encoded_alike(frame) -> None:
     cleaned, _ = clean_table(frame)
     np.testing.assert_array_equal(
-        TableEncoder(impute=True).fit(frame).transform(frame),
-        TableEncoder(impute=True).fit(cleaned).transform(cleaned),
+        TableEncoder().fit(frame).transform(frame),
+        TableEncoder().fit(cleaned).transform(cleaned),
     )
 
 
 def test_categories_that_the_user_chose_are_never_left_out(frame) -> None:
-    encoder = TableEncoder(impute=True).fit(frame[["key"]].astype("category"))
+    encoder = TableEncoder().fit(frame[["key"]].astype("category"))
     assert encoder.transform(frame[["key"]]).shape == (60, 60)
 
 
 def test_columns_with_the_same_name_keep_their_places() -> None:
     frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "a"])
-    matrix = TableEncoder(impute=True).fit(frame).transform(frame)
+    matrix = TableEncoder().fit(frame).transform(frame)
     np.testing.assert_array_equal(matrix, frame.to_numpy())
 
 
 def test_nothing_to_learn_from(frame) -> None:
     with pytest.raises(DataError, match=r"No columns are left to learn from\. key: left out, 60"):
-        TableEncoder(impute=True).fit(frame[["key"]])
+        TableEncoder().fit(frame[["key"]])
 
 
-class TestWithoutImputation:
-    def test_text_is_an_error(self, frame) -> None:
-        with pytest.raises(DataError, match=r"neither numeric nor categorical: 'city' .*'key' "):
-            TableEncoder(impute=False).fit(frame)
-
-    def test_gaps_are_errors_at_fit_and_at_predict(self, frame) -> None:
-        with pytest.raises(DataError, match="missing values in 'age', 'rooms'"):
-            TableEncoder(impute=False).fit(frame[["size", "age", "rooms"]])
-        encoder = TableEncoder(impute=False).fit(frame[["age"]].fillna(0.0))
-        with pytest.raises(DataError, match="missing values in 'age'"):
-            encoder.transform(frame[["age"]])
-
-    def test_categories_are_one_hot_and_booleans_numbers(self, frame) -> None:
-        chosen = frame[["sold", "city"]].fillna("Bonn").astype({"city": "category"})
-        matrix = TableEncoder(impute=False).fit(chosen).transform(chosen)
-        np.testing.assert_array_equal(matrix[:, 0], frame["sold"])
-        assert matrix.shape == (60, 4)
-
-
-@pytest.mark.parametrize("impute", [True, False])
-def test_infinity_is_an_error(impute) -> None:
+def test_infinity_is_an_error() -> None:
     frame = pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, np.inf]})
     with pytest.raises(DataError, match="contains infinity, in 'b'"):
-        TableEncoder(impute=impute).fit(frame)
-    encoder = TableEncoder(impute=impute).fit(frame[:1])
+        TableEncoder().fit(frame)
+    encoder = TableEncoder().fit(frame[:1])
     with pytest.raises(DataError, match="contains infinity, in 'b'"):
         encoder.transform(frame)
 
 
-def test_complete_numbers_need_no_encoder(frame) -> None:
-    assert not needs_encoder(frame[["size", "age", "sold"]], impute=False)
-    assert needs_encoder(frame[["size", "city"]], impute=False)
-    assert needs_encoder(frame[["size"]], impute=True)
+def test_complete_numbers_are_encoded_as_they_are(frame) -> None:
+    assert TableEncoder().fit(frame[["size"]]).is_identity
+    assert not TableEncoder().fit(frame[["size", "age"]]).is_identity  # age has gaps
+    assert not TableEncoder().fit(frame[["size", "city"]]).is_identity

@@ -81,7 +81,7 @@ def fit(
     messages = Messages(quiet=quiet)
     table = read_training_table(train, target, [groups, weight, *(drop or [])], messages)
     common = {"random_state": seed, "device": device, "verbose": messages.shows_progress}
-    model = _make_model(method, quality, epochs, missing="impute", bounds=bounds, **common)
+    model = _make_model(method, quality, epochs, bounds=bounds, **common)
     with messages.warnings_as_notes():
         model.fit(
             table.inputs,

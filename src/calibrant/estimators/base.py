@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 from torch import nn
 
@@ -20,6 +20,8 @@ from calibrant.distributions import Distribution, DistributionPredictor
 from calibrant.errors import ParameterError
 from calibrant.estimators.parameters import (
     Constraints,
+    GroupedParameters,
+    ParameterGroup,
     Training,
     check_parameters,
     count,
@@ -41,7 +43,7 @@ _PERIODIC = 0.1  # scale of the frequencies where the user does not choose one
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
+class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters):
     """Base of the network methods; see `HeteroscedasticRegressor` for the parameters.
 
     A method adds its parameters as fields and writes `_recipe`: which networks it trains, what
@@ -56,9 +58,8 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
     epochs: int = 200
     batch_size: int | Literal["auto"] = "auto"
     lr: float = 1e-3
-    training: Training = field(default_factory=Training)
+    training: Training | None = None
     bounds: tuple[float | None, float | None] | None = None
-    missing: Literal["error", "impute"] = "error"
     device: str = "auto"
     random_state: int | np.random.RandomState | None = None
     verbose: bool = False
@@ -75,13 +76,13 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
 
     # Whether the network takes (n, steps, d); otherwise all steps are one row of inputs.
     _reads_sequences: ClassVar[bool] = True
+    _groups: ClassVar[Mapping[str, type[ParameterGroup]]] = {"training": Training}
     _parameter_constraints: ClassVar[Constraints] = {
         "epochs": [count()],
         "batch_size": [count(), StrOptions({"auto"})],
         "lr": [positive()],
-        "training": [Training],
+        "training": [Training, None],
         "bounds": [tuple, None],
-        "missing": [StrOptions({"error", "impute"})],
         "verbose": ["boolean"],
     }
 
@@ -108,7 +109,8 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array, frame or tensor of shape (n, d), or sequences of shape (n, steps, d)
-            NumPy, pandas, polars or torch; categorical columns of frames become one-hot.
+            NumPy, pandas, polars or torch. Text, booleans and categories become one-hot columns,
+            gaps the median of the training rows with a column that flags them.
             Sequences are a 3-D array or tensor, or `Windows` into a series, which are never
             copied as a whole.
         y : array of shape (n,)
@@ -158,7 +160,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             type(self).__name__,
             self._recipe(data),
             data,
-            self.training,
+            self.training or Training(),
             bounds=self.bounds,
             device=self.device,
             verbose=self.verbose,
@@ -184,7 +186,8 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         **options: Any,
     ) -> Stage:
         """Stage 1 with the budget that the parameters give, for these scaled training rows."""
-        decay = self.training.weight_decay
+        training = self.training or Training()
+        decay = training.weight_decay
         return Stage(
             number=1,
             loss=loss,
@@ -193,7 +196,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
             batch_size=self._batch_size(rows),
             lr=self.lr,
             weight_decay=weight_decay if decay is None else decay,
-            patience=self.training.patience,
+            patience=training.patience,
             **options,
         )
 
@@ -248,6 +251,11 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, BaseEstimator):
         return restore_estimator(cls, path, manifest, tensors, network=network)
 
     # ---- checks -----------------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def _check_bounds(self) -> None:
         low, high = self.bounds or (None, None)

@@ -69,8 +69,6 @@ class HeteroscedasticRegressor(BodyParameters, NetworkRegressor):
     bounds : (low, high) or None
         Bounds of the target, None where there is none; ``(0, None)`` keeps every quantile at or
         above 0.
-    missing : {"error", "impute"}
-        What a gap in X is: an error, or the training median with a flag column.
     device : str, default "auto"
         "auto" takes a CUDA GPU where there is one.
     random_state : int, RandomState or None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self
 
@@ -22,6 +22,7 @@ from calibrant.estimators.parameters import (
     Constraints,
     Ensemble,
     Matching,
+    ParameterGroup,
     Training,
     count,
 )
@@ -122,11 +123,16 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
     components: int | None = None
     beta: float = 0.5
     epochs: int | None = None  # type: ignore[assignment]
-    matching: Matching = field(default_factory=Matching)
-    ensemble: Ensemble = field(default_factory=Ensemble)
+    matching: Matching | None = None
+    ensemble: Ensemble | None = None
     atoms: bool = True
     recalibrate: bool | Literal["common"] = True
 
+    _groups: ClassVar[Mapping[str, type[ParameterGroup]]] = {
+        **NetworkRegressor._groups,
+        "matching": Matching,
+        "ensemble": Ensemble,
+    }
     _parameter_constraints: ClassVar[Constraints] = {
         **NetworkRegressor._parameter_constraints,
         **BodyParameters._body_constraints,
@@ -134,8 +140,8 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         "components": [count(), None],
         "beta": [BETA],
         "epochs": [count(), None],
-        "matching": [Matching],
-        "ensemble": [Ensemble],
+        "matching": [Matching, None],
+        "ensemble": [Ensemble, None],
         "atoms": ["boolean"],
         "recalibrate": ["boolean", StrOptions({"common"})],
     }
@@ -184,34 +190,35 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
             atoms=False,
             recalibrate=False,
         )
-        changed: Self = published.set_params(**changes)
-        return changed
+        return published.set_params(**changes)
 
     def settings(self) -> Preset:
         """What `quality` stands for, with the parameters that are set in its place."""
+        matching, ensemble = self.matching or Matching(), self.ensemble or Ensemble()
         own: dict[str, Any] = {
             "components": self.components,
             "epochs": self.epochs,
             "periodic": self.periodic,
-            "members": self.ensemble.members,
-            "folds": self.ensemble.folds,
-            "neighbours": self.ensemble.neighbours,
-            "matching_epochs": self.matching.epochs,
-            "matching_lr": self.matching.lr,
-            "matching_patience": self.matching.patience,
-            "average": self.matching.average,
-            "decay": self.matching.decay,
+            "members": ensemble.members,
+            "folds": ensemble.folds,
+            "neighbours": ensemble.neighbours,
+            "matching_epochs": matching.epochs,
+            "matching_lr": matching.lr,
+            "matching_patience": matching.patience,
+            "average": matching.average,
+            "decay": matching.decay,
         }
         chosen = {name: value for name, value in own.items() if value is not None}
-        if self.matching.match != "auto":
-            chosen["match"] = self.matching.match
+        if matching.match != "auto":
+            chosen["match"] = matching.match
         return replace(PRESETS[self.quality], **chosen)
 
     def _recipe(self, data: FitData) -> Recipe:
         settings = self.settings()
         if settings.folds == 1:
             raise ParameterError("ensemble.folds must be 0 or at least 2, got 1.")
-        if settings.match is None and self.matching.score_weight == 0:
+        matching = self.matching or Matching()
+        if settings.match is None and matching.score_weight == 0:
             raise ParameterError(
                 "matching.match=None leaves the kernel score alone: matching.score_weight must be "
                 "above 0."
@@ -230,7 +237,8 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
 
     def _folds(self, settings: Preset, data: FitData) -> int:
         """Folds of the networks; the default takes some where a hold-out would be too small."""
-        if self.ensemble.folds is not None or not data.chooses_rows:
+        asked = self.ensemble is not None and self.ensemble.folds is not None
+        if asked or not data.chooses_rows:
             return settings.folds
         folds = settings.folds
         # Not every module of a user's own can be batched over members.
@@ -241,7 +249,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         return folds if groups is None else min(folds, len(np.unique(groups)))
 
     def _stages(self, settings: Preset, rows: Rows) -> Sequence[Stage]:
-        matching = self.matching
+        matching = self.matching or Matching()
         first = self._stage(
             rows,
             partial(mean_nll, beta=self.beta),

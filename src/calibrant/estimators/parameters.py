@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import (
     Interval,
     InvalidParameterError,
@@ -52,8 +52,38 @@ class ParameterGroup(BaseEstimator):
     _parameter_constraints: ClassVar[Constraints] = {}
 
 
+class GroupedParameters(BaseEstimator):
+    """Base of estimators with groups among their parameters, None standing for the defaults.
+
+    Fields of a group are nested parameters, as in scikit-learn: ``set_params(matching__lr=1e-3)``
+    makes the group where it is None, and leaves a group that other estimators share as it is.
+    """
+
+    _groups: ClassVar[Mapping[str, type[ParameterGroup]]] = {}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, with ``deep=True`` those inside the groups, too."""
+        parameters: dict[str, Any] = super().get_params(deep)
+        if deep:
+            for name, group in self._groups.items():
+                if parameters[name] is None:
+                    inside = group().get_params().items()
+                    parameters |= {f"{name}__{key}": value for key, value in inside}
+        return parameters
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters, those inside a group as ``group__name``."""
+        for name, group in self._groups.items():
+            nested = any(key.startswith(f"{name}__") for key in parameters)
+            if nested and name not in parameters:
+                own = getattr(self, name)
+                setattr(self, name, group() if own is None else clone(own))
+        changed: Self = super().set_params(**parameters)
+        return changed
+
+
 @savable_part
-@dataclass(kw_only=True, repr=False, eq=False)
+@dataclass(kw_only=True, repr=False)
 class Training(ParameterGroup):
     """How networks are trained, whatever they minimise.
 
@@ -83,7 +113,7 @@ class Training(ParameterGroup):
 
 
 @savable_part
-@dataclass(kw_only=True, repr=False, eq=False)
+@dataclass(kw_only=True, repr=False)
 class Matching(ParameterGroup):
     """Stage 2 of `MMDRegressor`: what it minimises, and its budget.
 
@@ -160,7 +190,7 @@ class Matching(ParameterGroup):
 
 
 @savable_part
-@dataclass(kw_only=True, repr=False, eq=False)
+@dataclass(kw_only=True, repr=False)
 class Ensemble(ParameterGroup):
     """How many networks `MMDRegressor` trains, on which rows. None follows `quality`.
 

@@ -22,8 +22,6 @@ from calibrant.estimators.windows import Windows
 from calibrant.tables import (
     TableEncoder,
     as_frame,
-    check_finite,
-    needs_encoder,
     to_local,
 )
 
@@ -180,22 +178,20 @@ def check_matrix(model: NetworkRegressor, X: Any, *, reset: bool) -> Array:
     With ``reset=True`` the model remembers names and number of the features and how to encode
     them; otherwise they must be the same as in `fit`.
     """
-    impute = model.missing == "impute"
     with _as_data_errors():
         if hasattr(X, "dtypes") and hasattr(X, "columns"):
             validate_data(model, X, reset=reset, skip_check_array=True)
-            encode = needs_encoder(X, impute=impute)
         else:
-            gaps = "allow-nan" if impute else True
-            X = validate_data(model, X, reset=reset, dtype=np.float64, ensure_all_finite=gaps)
-            encode = impute
-        if reset:
-            model.encoder_ = TableEncoder(impute=impute).fit(as_frame(X)) if encode else None
-        if model.encoder_ is not None:
-            X = model.encoder_.transform(as_frame(X))
-        elif hasattr(X, "columns"):
-            check_finite(as_frame(X))  # by name, which the encoder does itself
-        return cast(Array, check_array(X, dtype=np.float64, input_name="X", estimator=model))
+            X = validate_data(
+                model, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
+            )
+        encoder = TableEncoder().fit(as_frame(X)) if reset else model.encoder_
+        assert encoder is not None  # only windows have none
+        model.encoder_ = encoder
+        if encoder.is_identity and isinstance(X, np.ndarray) and not np.isnan(X).any():
+            return X
+        matrix = encoder.transform(as_frame(X))
+        return cast(Array, check_array(matrix, dtype=np.float64, estimator=model))
 
 
 def _check_targets(

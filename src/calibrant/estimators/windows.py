@@ -111,7 +111,7 @@ def _check_series(series: ArrayLike) -> NDArray[Any]:
         what = "NaN" if np.isnan(array[wrong]).any() else "infinity"
         raise DataError(
             f"Input X contains {what}: {np.count_nonzero(~finite)} rows of the series, the first "
-            f'is row {wrong}. Fill them or leave them out; missing="impute" is for tables.'
+            f"is row {wrong}. Fill them or leave them out: only gaps of tables are imputed."
         )
     return array
 

@@ -271,11 +271,9 @@ def build(method: Method, protocol: Protocol, *, series: bool, quick: bool = Fal
 def settings_of(estimator: Any) -> dict[str, Any]:
     """Parameters of an estimator that affect its result, as JSON values."""
     ignored = ("device", "random_state", "verbose")
-    settings = {
-        name: value
-        for name, value in estimator.get_params().items()
-        if not hasattr(value, "get_params")  # a group, whose fields are listed beside it
-    }
+    parameters = estimator.get_params()
+    groups = {name.partition("__")[0] for name in parameters if "__" in name}
+    settings = {name: value for name, value in parameters.items() if name not in groups}
     if hasattr(estimator, "settings"):  # what `quality` stands for may change
         settings |= asdict(estimator.settings())
     return {

@@ -112,9 +112,7 @@ class OwnTable:
 
 
 def _estimator(key: str) -> Any:
-    estimator = build(get_method(key), "honest", series=False)
-    fills_gaps = "missing" not in estimator.get_params()  # rivals always fill them
-    return estimator if fills_gaps else estimator.set_params(missing="impute")
+    return build(get_method(key), "honest", series=False)
 
 
 def own_table(

@@ -46,7 +46,7 @@ class Rival(BaseEstimator):
     def fit(self, X: Any, y: Array, *, cv: Any = None, groups: Any = None) -> Self:
         """Fit to X of shape (n, d), or windows; `cv` and `groups` say which rows to hold out."""
         if not isinstance(X, Windows):
-            self.encoder_ = TableEncoder(impute=True).fit(as_frame(X))
+            self.encoder_ = TableEncoder().fit(as_frame(X))
         self._fit(self._matrix(X), np.asarray(y, dtype=np.float64), {"cv": cv, "groups": groups})
         return self
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError
+from calibrant.estimators import Training
 from calibrant.forecasting._clock import Ticks
 from calibrant.forecasting._windows import WindowDesign, blocked_split
 from calibrant.forecasting.series_frame import Array, Index, SeriesFrame
@@ -65,7 +66,7 @@ class StepModel:
         self._check_enough(series, len(origins))
         origin, target = series.tick[origins], series.tick[origins + self.step]
         training = getattr(self.estimator, "training", None)
-        fraction = 0.2 if training is None else training.validation_fraction
+        fraction = (training or Training()).validation_fraction
         train, held_out = blocked_split(origin, target, fraction)
         if len(train) < 2 or len(held_out) < 2:
             raise DataError(

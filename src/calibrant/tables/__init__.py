@@ -3,7 +3,7 @@
 from calibrant.tables.cleaning import as_text, clean_table, is_categorical
 from calibrant.tables.columns import ColumnEncoder, DroppedColumn, NumericColumn, OneHotColumn
 from calibrant.tables.conversion import as_frame, check_finite, to_local, to_numbers
-from calibrant.tables.encoder import TableEncoder, needs_encoder
+from calibrant.tables.encoder import TableEncoder
 from calibrant.tables.files import check_suffix, read_table
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "check_suffix",
     "clean_table",
     "is_categorical",
-    "needs_encoder",
     "read_table",
     "to_local",
     "to_numbers",

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_numeric_dtype
 
 from calibrant.errors import DataError
 from calibrant.tables.cleaning import is_categorical, reason_to_drop
@@ -26,14 +25,9 @@ Array = NDArray[np.float64]
 class TableEncoder:
     """Encode the columns of a frame as one float64 matrix, each by an encoder of its own.
 
-    Numbers come first, then flags of gaps, then one column per category. Text columns that look
-    like identifiers are left out.
-
-    Parameters
-    ----------
-    impute : bool
-        Take text and booleans as categories and fill gaps, as ``calibrant fit`` does. Otherwise
-        text and gaps are errors, and booleans are the numbers 0 and 1.
+    Numbers come first, then flags of gaps, then one column per category. Text and booleans are
+    categories; gaps are filled with the median of the training rows. Text columns that look like
+    identifiers are left out.
 
     Attributes
     ----------
@@ -44,7 +38,7 @@ class TableEncoder:
     --------
     >>> cities = ["Bonn", "Ulm", "Bonn", "Ulm"]
     >>> frame = pd.DataFrame({"city": cities, "size": [1.0, None, 3.0, 2.0]})
-    >>> encoder = TableEncoder(impute=True).fit(frame)
+    >>> encoder = TableEncoder().fit(frame)
     >>> encoder.transform(frame)
     array([[1., 0., 1., 0.],
            [2., 1., 0., 1.],
@@ -56,15 +50,9 @@ class TableEncoder:
 
     encoders_: list[ColumnEncoder]
 
-    def __init__(self, *, impute: bool) -> None:
-        self.impute = impute
-
     def fit(self, frame: pd.DataFrame) -> TableEncoder:
         """Learn medians, gaps and categories from training rows."""
         check_finite(frame)
-        if not self.impute:
-            _refuse_text(frame)
-            _refuse_gaps(frame)
         self.encoders_ = [self._fit_column(column) for _, column in frame.items()]
         if not any(encoder.blocks for encoder in self.encoders_):
             raise DataError(f"No columns are left to learn from. {'; '.join(self.notes)}".rstrip())
@@ -73,8 +61,6 @@ class TableEncoder:
     def transform(self, frame: pd.DataFrame) -> Array:
         """Encode a frame with the columns of the training frame, (n, d)."""
         check_finite(frame)
-        if not self.impute:
-            _refuse_gaps(frame)
         columns = (column for _, column in frame.items())
         encoded = [
             encoder.transform(column)
@@ -83,6 +69,14 @@ class TableEncoder:
         blocks = [block for encoder in self.encoders_ for block in encoder.blocks]
         order = np.argsort(blocks, kind="stable")
         return np.hstack(encoded).take(order, axis=1)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether rows without gaps are encoded as they are."""
+        return all(
+            isinstance(encoder, NumericColumn) and not encoder.flags_gaps
+            for encoder in self.encoders_
+        )
 
     @property
     def categories_(self) -> dict[str, list[str]]:
@@ -105,15 +99,12 @@ class TableEncoder:
 
     def to_manifest(self) -> dict[str, Any]:
         """State as JSON values."""
-        return {
-            "impute": self.impute,
-            "columns": [{"kind": each.kind} | each.to_manifest() for each in self.encoders_],
-        }
+        return {"columns": [{"kind": each.kind} | each.to_manifest() for each in self.encoders_]}
 
     @classmethod
     def from_manifest(cls, state: dict[str, Any]) -> TableEncoder:
         """Restore what `to_manifest` returned."""
-        encoder = cls(impute=bool(state["impute"]))
+        encoder = cls()
         encoder.encoders_ = [KINDS[each["kind"]].from_manifest(each) for each in state["columns"]]
         return encoder
 
@@ -121,35 +112,6 @@ class TableEncoder:
         name = str(column.name)
         if isinstance(column.dtype, pd.CategoricalDtype):  # chosen by the user, so never dropped
             return OneHotColumn.fit(name, column)
-        if not self.impute:
-            return NumericColumn.fit(name, column)
         if reason := reason_to_drop(column):
             return DroppedColumn(name, reason)
         return (OneHotColumn if is_categorical(column) else NumericColumn).fit(name, column)
-
-
-def needs_encoder(frame: pd.DataFrame, *, impute: bool) -> bool:
-    """Whether a frame holds more than complete numbers."""
-    return impute or not all(is_numeric_dtype(dtype) for dtype in frame.dtypes)
-
-
-def _refuse_text(frame: pd.DataFrame) -> None:
-    strange = [
-        f"{name!r} ({column.dtype})"
-        for name, column in frame.items()
-        if not isinstance(column.dtype, pd.CategoricalDtype) and not is_numeric_dtype(column.dtype)
-    ]
-    if strange:
-        raise DataError(
-            f"Columns that are neither numeric nor categorical: {', '.join(strange)}. Turn "
-            "text into categories with .astype('category'), dates into numbers, or drop them."
-        )
-
-
-def _refuse_gaps(frame: pd.DataFrame) -> None:
-    gaps = [repr(name) for name, column in frame.items() if column.isna().any()]
-    if gaps:
-        raise DataError(
-            f"Input X contains NaN: missing values in {', '.join(gaps)}. Fill them, or use "
-            'missing="impute" for the median with a flag column.'
-        )
