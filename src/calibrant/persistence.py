@@ -20,6 +20,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -255,6 +256,9 @@ def load_any(path: str | os.PathLike[str], **options: Any) -> Any:
     """
     manifest, tensors = read_model(path)
     name = manifest.get("class")
+    if name not in _MODELS:
+        # Classes register when their room is imported, which a fresh process may not have done.
+        import_module("calibrant.models")
     made = _MODELS.get(str(name))
     if made is None:
         raise ModelFileError(

@@ -16,8 +16,8 @@ def test_stage_1_is_the_method_without_its_second_stage() -> None:
         both = settings_of(build(STUDY_METHODS[key], "shuffled", series=True))
         first = settings_of(build(STUDY_METHODS[f"{key}-stage1"], "shuffled", series=True))
         changed = {name for name in both if both[name] != first[name]}
-        assert changed <= {"epochs", "matching_epochs", "matching_lr"}
-        assert first["matching_lr"] < 1e-20
+        assert changed <= {"epochs", "matching__epochs", "matching__lr"}
+        assert first["matching__lr"] < 1e-20
 
 
 def test_stage_1_leaves_the_weights_where_the_likelihood_left_them() -> None:
@@ -40,16 +40,16 @@ def test_an_ablation_changes_what_it_says() -> None:
     }
     assert changed == {
         "mmd-best": set(),
-        "best-gaussian-head": {"head"},
+        "best-gaussian-head": {"components"},
         "best-no-periodic": {"periodic"},
         "best-periodic": {"periodic"},
-        "best-no-kernel-score": {"epochs", "matching_epochs", "matching_lr"},
-        "best-matching": {"match"},
-        "best-no-averaging": {"average"},
-        "best-no-decay": {"decay"},
-        "best-one-member": {"members"},
-        "best-hold-out": {"members", "cross_fit"},
-        "best-no-neighbours": {"neighbours"},
+        "best-no-kernel-score": {"epochs", "matching__epochs", "matching__lr"},
+        "best-matching": {"matching__match"},
+        "best-no-averaging": {"matching__average"},
+        "best-no-decay": {"matching__decay"},
+        "best-one-member": {"ensemble__members"},
+        "best-hold-out": {"ensemble__members", "ensemble__folds"},
+        "best-no-neighbours": {"ensemble__neighbours"},
         "best-no-atoms": {"atoms"},
         "best-one-map": {"recalibrate"},
         "best-no-map": {"recalibrate"},

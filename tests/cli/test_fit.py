@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibrant import estimators
-from calibrant.estimators import HeteroscedasticRegressor, NetworkRegressor, load_model
-from calibrant.estimators._quality import PRESETS
+from calibrant import estimators, load_model
+from calibrant.estimators import PRESETS, HeteroscedasticRegressor, NetworkRegressor
 from calibrant.methods import METHODS
 
 
@@ -151,7 +150,7 @@ def test_epochs_never_raise_the_budget_of_a_stage(run, data, tmp_path) -> None:
     assert done.exit_code == 0
     got = load_model(out)
     assert got.epochs == 60
-    assert got.matching_epochs == PRESETS["fast"]["matching_epochs"] == 5
+    assert got.matching.epochs == PRESETS["fast"].matching_epochs == 5
 
 
 def test_columns_with_another_role_are_not_learned_from(run, data, tmp_path) -> None:

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from typer.core import TyperGroup
 
+from calibrant import load_model
 from calibrant.cli import main
 from calibrant.cli._files import staged
 from calibrant.cli._interrupts import forget_kept, uninterrupted, what_was_kept
-from calibrant.estimators import NetworkRegressor, load_model
+from calibrant.estimators import NetworkRegressor
 from calibrant.experiments import PaperExperiment, Store, plan
 from calibrant.experiments.own_table import OwnTable
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibrant.estimators import load_model
+from calibrant import load_model
 
 
 def predicted(run, *arguments) -> pd.DataFrame:
@@ -124,5 +124,5 @@ def test_a_guarantee_survives_the_command_line(run, frame, tmp_path) -> None:
     np.testing.assert_allclose(got["quantile_95"], safe.predict_quantiles(X, 0.95), rtol=1e-9)
     # 40 rows can't promise 99%: the bounds are infinite, which JSON has no number for.
     done = run("predict", tmp_path / "m", tmp_path / "two.csv", "--coverage", 0.99, "--json")
-    assert done.stderr.count("can't be promised") == 1
+    assert done.stderr.count("can't be guaranteed") == 1
     assert json.loads(done.stdout)[0]["upper_99"] is None

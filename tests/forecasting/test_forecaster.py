@@ -32,7 +32,7 @@ def same_networks(one: Forecaster, other: Forecaster) -> bool:
 
 
 def numbers(model: NetworkRegressor) -> list[NDArray[Any]]:
-    scalers = [model.input_scaler_, model.target_scaler_]
+    scalers = [model.predictor_.features.scaler, model.predictor_.target]
     return [
         *(value.numpy() for value in model.module_.state_dict().values()),
         *(np.asarray(part) for scaler in scalers for part in (scaler.loc, scaler.scale)),

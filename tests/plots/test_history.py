@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -11,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from calibrant import MMDRegressor
+from calibrant import Matching, MMDRegressor
 from calibrant.errors import DataError
 from calibrant.plots import training_history
 
@@ -21,7 +19,6 @@ KEPT = {1: 2, 2: 2}
 
 
 NLL_THEN_CRPS = {1: "NLL", 2: "CRPS"}
-FIRST_VERSION = Path(__file__).parents[1] / "estimators/data/model_v1/manifest.json"
 
 
 def entries(names: dict[int, str] | None = None) -> list[dict[str, Any]]:
@@ -108,14 +105,12 @@ def test_every_network_has_kept_an_epoch() -> None:
     assert star.get_label() == "stage 1: kept epochs 0 to 2, some rolled back to its start"
 
 
-def test_history_of_a_model_and_of_one_of_the_first_version() -> None:
+def test_history_of_a_model() -> None:
     X = np.linspace(-1, 1, 60)[:, None]
-    model = MMDRegressor(quality="fast", epochs=2, matching_epochs=1, random_state=0)
+    model = MMDRegressor(quality="fast", epochs=2, matching=Matching(epochs=1), random_state=0)
     ax = training_history(model.fit(X, X[:, 0]).history_)
     assert ax.get_ylabel().startswith("NLL")
     axes_of(ax, "CRPS")
-    old = json.loads(FIRST_VERSION.read_text(encoding="utf-8"))["history"]
-    assert training_history(old).get_ylabel().startswith("score of stage 1")
 
 
 def test_a_history_that_starts_with_epoch_0() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.datasets import Dataset, load
 from calibrant.distributions import Distribution, Mixture
-from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor, NetworkRegressor
+from calibrant.estimators import HeteroscedasticRegressor, Matching, MMDRegressor, NetworkRegressor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,10 +51,10 @@ def run_methods(*, quick: bool, seed: int, messages: Messages) -> Run:
     common: dict[str, Any] = {"random_state": seed, "verbose": messages.shows_progress}
     if quick:
         common["epochs"] = 30
-    matching: dict[str, Any] = {"matching_epochs": 20} if quick else {}
+    matching = Matching(epochs=20) if quick else None
     models: dict[str, NetworkRegressor] = {
         "HeteroscedasticRegressor": HeteroscedasticRegressor(**common),
-        "MMDRegressor": MMDRegressor(**common, **matching),
+        "MMDRegressor": MMDRegressor(**common, matching=matching),
     }
     X, y = data.X, data.y
     forecasts: dict[str, Distribution] = {}

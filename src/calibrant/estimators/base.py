@@ -34,7 +34,7 @@ from calibrant.estimators.predictor import Predictor
 from calibrant.estimators.saving import restore_estimator, save_estimator
 from calibrant.estimators.train import Trained, train
 from calibrant.estimators.validation import FitData, check_fit_data, check_inputs
-from calibrant.networks import Head, MemberNetworks, NetworkSpec
+from calibrant.networks import GaussianHead, Head, MemberNetworks, NetworkSpec
 from calibrant.persistence import read_model
 from calibrant.tables import TableEncoder
 from calibrant.training import Objective, Record, Rows, Stage
@@ -284,6 +284,11 @@ class BodyParameters:
         "dropout": [share(), None],
         "periodic": [non_negative(), StrOptions({"auto"}), None],
     }
+
+    def resolved_params(self) -> dict[str, Any]:
+        """As in `GroupedParameters`, with the dropout of the network."""
+        parameters: dict[str, Any] = super().resolved_params()  # type: ignore[misc]
+        return parameters | {"dropout": self._spec(GaussianHead()).dropped}
 
     def _spec(self, head: Head, periodic: float | Literal["auto"] | None = None) -> NetworkSpec:
         """Description of the network; `periodic` replaces the parameter left at None."""

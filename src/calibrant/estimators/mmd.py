@@ -213,6 +213,24 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
             chosen["match"] = matching.match
         return replace(PRESETS[self.quality], **chosen)
 
+    def resolved_params(self) -> dict[str, Any]:
+        """As in `GroupedParameters`, with what `quality` stands for."""
+        settings = self.settings()
+        return super().resolved_params() | {
+            "components": settings.components,
+            "epochs": settings.epochs,
+            "periodic": settings.periodic,
+            "ensemble__members": settings.members,
+            "ensemble__folds": settings.folds,
+            "ensemble__neighbours": settings.neighbours,
+            "matching__match": settings.match,
+            "matching__epochs": settings.matching_epochs,
+            "matching__lr": settings.matching_lr,
+            "matching__patience": settings.matching_patience,
+            "matching__average": settings.average,
+            "matching__decay": settings.decay,
+        }
+
     def _recipe(self, data: FitData) -> Recipe:
         settings = self.settings()
         if settings.folds == 1:

@@ -71,6 +71,14 @@ class GroupedParameters(BaseEstimator):
                     parameters |= {f"{name}__{key}": value for key, value in inside}
         return parameters
 
+    def resolved_params(self) -> dict[str, Any]:
+        """Parameters inside and outside of groups, with the values that None stands for.
+
+        What depends on the data stays open.
+        """
+        parameters = self.get_params()
+        return {name: value for name, value in parameters.items() if name not in self._groups}
+
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters, those inside a group as ``group__name``."""
         for name, group in self._groups.items():

@@ -308,7 +308,7 @@ def _is_mlp(network: NetworkSpec | DeepGPSpec) -> bool:
 def _head_in_words(network: NetworkSpec | DeepGPSpec) -> str:
     head = network.head
     if isinstance(head, MixtureHead):
-        return f"mixture of {head.components + head.spikes} Gaussians per row"
+        return f"mixture of {head.components + head.spikes} Gaussians"
     return f"{type(head).__name__.removesuffix('Head').lower()} output"
 
 
@@ -320,6 +320,6 @@ def _features_in_words(plan: Plan) -> str:
 
 
 def _stage_in_words(stage: Stage) -> str:
-    budget = f"{stage.epochs} epochs in batches of {stage.batch_size}, lr {stage.lr:g}"
     kept = f"best held-out {stage.score_name}" if stage.keep_best else "last epoch"
-    return f"{stage.name}, up to {budget}; {kept} kept"
+    budget = f"{stage.epochs} epochs, batch {stage.batch_size}, lr {stage.lr:g}"
+    return f"{stage.name}: {budget}, {kept}"

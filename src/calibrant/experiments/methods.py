@@ -9,7 +9,7 @@ protocol, and `mmd-as-published` is Algorithm 1 of the paper. A new method is on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -271,11 +271,9 @@ def build(method: Method, protocol: Protocol, *, series: bool, quick: bool = Fal
 def settings_of(estimator: Any) -> dict[str, Any]:
     """Parameters of an estimator that affect its result, as JSON values."""
     ignored = ("device", "random_state", "verbose")
-    parameters = estimator.get_params()
-    groups = {name.partition("__")[0] for name in parameters if "__" in name}
-    settings = {name: value for name, value in parameters.items() if name not in groups}
-    if hasattr(estimator, "settings"):  # what `quality` stands for may change
-        settings |= asdict(estimator.settings())
+    # What None stands for may change with the library; rivals have no such parameters.
+    resolved = getattr(estimator, "resolved_params", estimator.get_params)
+    settings: dict[str, Any] = resolved()
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in settings.items()
