@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.quality_pages import quality_page, quality_summary
+from benchmarks.quality_pages import between_marks, quality_page, quality_summary
 from tests.documents import ROOT
 
-from calibrant.experiments import between_marks, read_results, report_figures, reproduction, summary
+from calibrant.experiments import read_results, report_figures, reproduction
 
 RESULTS = ROOT / "benchmarks" / "results"
 STORE = "benchmarks/results/paper.parquet"
 AGAIN = f"""Regenerate it: calibrant bench report {STORE} --out docs/reproduction.md \\
-    --images docs/images --readme README.md"""
+    --images docs/images"""
 QUALITY_AGAIN = (
     "Regenerate it: python benchmarks/quality.py show --docs docs/quality.md --readme README.md"
 )
@@ -25,11 +25,6 @@ def records() -> list[dict[str, object]]:
 def test_the_page_is_what_the_results_say(records: list[dict[str, object]]) -> None:
     page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
     assert page == reproduction(records, STORE, "images"), AGAIN
-
-
-def test_the_readme_is_what_the_results_say(records: list[dict[str, object]]) -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert text == between_marks(text, summary(records)), AGAIN
 
 
 def test_the_pictures_are_those_of_the_results(records: list[dict[str, object]]) -> None:

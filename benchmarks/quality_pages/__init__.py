@@ -5,6 +5,7 @@ from .calibration import calibration
 from .conditional import conditional
 from .cost import cost
 from .leaders import leaders, quality_summary
+from .marks import between_marks
 from .page import quality_page, requirements
 from .requirements import Check, Requirement, Result
 from .runs import REPORTED, Runs
@@ -23,6 +24,7 @@ __all__ = [
     "Result",
     "Runs",
     "ablation",
+    "between_marks",
     "calibration",
     "conditional",
     "cost",

@@ -189,20 +189,14 @@ def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
         "honest-quick-reliability.png",
         "honest-quick-wine-intervals.png",
     ]
-    page, images, readme = tmp_path / "docs.md", tmp_path / "images", tmp_path / "README.md"
-    options = ["bench", "report", out, "--out", page, "--images", images, "--readme", readme]
-    assert "There is no file" in run(*options).stderr
-    assert not page.exists()
-    readme.write_text("no marks")
-    assert "needs a line <!-- bench report: begin -->" in run(*options).stderr
-    readme.write_text("<!-- bench report: begin -->\nold\n<!-- bench report: end -->\n")
-    done = run(*options)
+    page, images = tmp_path / "docs.md", tmp_path / "images"
+    done = run("bench", "report", out, "--out", page, "--images", images)
     assert done.exit_code == 0, done.stderr
     text = page.read_text(encoding="utf-8")
     assert "smoke tests" in text
     assert "](images/reproduction-honest-quick-reliability.png)" in text
     assert [path.name for path in images.iterdir()] == ["reproduction-honest-quick-reliability.png"]
-    assert "was not run under the `published` protocol" in readme.read_text(encoding="utf-8")
+    assert "was not run under the `published` protocol" in text
 
 
 @pytest.mark.parametrize(

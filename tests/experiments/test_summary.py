@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from tests.experiments.records import PUBLISHED, RECORDS
 
-from calibrant.errors import DataError
-from calibrant.experiments import between_marks, summary
+from calibrant.experiments import summary
 
 
 def test_summary() -> None:
@@ -20,12 +18,3 @@ def test_summary() -> None:
         "| **0.0105** ± 0.0005 ngboost |"
     )
     assert "was not run under the `published` protocol yet" in summary(RECORDS)
-
-
-def test_summary_goes_between_the_marks() -> None:
-    begin, end = "<!-- bench report: begin -->", "<!-- bench report: end -->"
-    once = between_marks(f"before\n{begin}\nold\n{end}\nafter\n", "new\n")
-    assert once == f"before\n{begin}\n\nnew\n\n{end}\nafter\n"
-    assert between_marks(once, "new\n") == once
-    with pytest.raises(DataError, match="needs a line"):
-        between_marks(once, "new", "another topic")

@@ -13,7 +13,7 @@ from calibrant.cli import _options as option
 from calibrant.cli._cells import split_names
 from calibrant.cli._files import staged
 from calibrant.cli._output import Messages, write_json, write_out
-from calibrant.errors import MissingFileError, ParameterError
+from calibrant.errors import ParameterError
 
 if TYPE_CHECKING:
     from calibrant.experiments.layout import Form
@@ -139,26 +139,17 @@ def report(
         Path | None,
         option.folder(help="Also draw its images, into this folder."),
     ] = None,
-    readme: Annotated[
-        Path | None,
-        option.file(help="Also put the summary between the marks of this Markdown file."),
-    ] = None,
 ) -> None:
     """Write what reproduces and what does not, with commands, machine, versions and date."""
-    from calibrant.experiments import between_marks, reproduction, summary
+    from calibrant.experiments import reproduction
 
     records = _read(results)
     seen = None if images is None else Path(os.path.relpath(images, out.parent)).as_posix()
-    files = {out: reproduction(records, results.as_posix(), seen)}
-    if readme is not None:
-        if not readme.is_file():
-            raise MissingFileError(f"There is no file {readme} to put the summary into.")
-        files[readme] = between_marks(readme.read_text(encoding="utf-8"), summary(records))
+    page = reproduction(records, results.as_posix(), seen)
     if images is not None:
         _draw_page_images(records, images)
-    for path, text in files.items():
-        with staged(path.absolute().parent) as folder:
-            (folder / path.name).write_text(text, encoding="utf-8")
+    with staged(out.absolute().parent) as folder:
+        (folder / out.name).write_text(page, encoding="utf-8")
     Messages().say(f"The report is in {out}")
 
 

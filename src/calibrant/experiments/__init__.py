@@ -23,7 +23,7 @@ from calibrant.experiments.recommendation import Standing
 from calibrant.experiments.reproduction import report_figures, reproduction
 from calibrant.experiments.runner import ENGINES, Experiment, Outcome, missing, run_cells
 from calibrant.experiments.store import Cell, Store
-from calibrant.experiments.summary import between_marks, summary
+from calibrant.experiments.summary import summary
 from calibrant.experiments.tables import (
     claims_summary,
     claims_table,
@@ -57,7 +57,6 @@ __all__ = [
     "Store",
     "Task",
     "add_to_store",
-    "between_marks",
     "check_claims",
     "claims_summary",
     "claims_table",

@@ -144,8 +144,7 @@ def _commands(runs: Sequence[Record], protocols: Sequence[str], results: str) ->
     lines += [
         f"calibrant bench show {results}",
         f"calibrant bench figures {results} --out figures",
-        f"calibrant bench report {results} --out docs/reproduction.md --images docs/images "
-        "--readme README.md",
+        f"calibrant bench report {results} --out docs/reproduction.md --images docs/images",
     ]
     return "```console\n" + "\n".join(map(_wrapped, lines)) + "\n```\n"
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from calibrant.errors import DataError
 from calibrant.experiments.claims import CLAIMS, check_claims
 from calibrant.experiments.comparison import Comparison, compare_with_published
 from calibrant.experiments.layout import Label, Table, pivot, plus_minus, two_digits
@@ -52,26 +51,6 @@ def summary(records: Iterable[Record], protocol: str = "published") -> str:
     counts, figures = _counts(runs, cells), _figures(cells)
     parts = [_METHODS, _COUNTS, counts.render("markdown"), _FIGURES, figures.render("markdown")]
     return "\n".join(parts)
-
-
-def between_marks(text: str, content: str, topic: str = "bench report") -> str:
-    r"""Replace the text between the begin and end marks of a document.
-
-    Examples
-    --------
-    >>> print(between_marks("<!-- x: begin --> old <!-- x: end -->", "new\n", "x"))
-    <!-- x: begin -->
-    <BLANKLINE>
-    new
-    <BLANKLINE>
-    <!-- x: end -->
-    """
-    begin, end = f"<!-- {topic}: begin -->", f"<!-- {topic}: end -->"
-    before, found, rest = text.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not found or not closed:
-        raise DataError(f"The document needs a line {begin} and below it a line {end}.")
-    return f"{before}{begin}\n\n{content}\n{end}{after}"
 
 
 def _counts(runs: Sequence[Record], cells: Cells) -> Table:
