@@ -19,11 +19,12 @@ ROOT = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 # room -> the rooms it may import besides `errors`; what those may import, it may import too.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
+    "threads": (),
     "distributions": (),
     "kernels": (),
     "persistence": (),
     "datasets": (),
-    "losses": ("kernels",),
+    "losses": ("kernels", "threads"),
     "networks": ("distributions",),
     "recalibration": ("distributions", "persistence"),
     "metrics": ("distributions",),
