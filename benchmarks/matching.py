@@ -32,7 +32,7 @@ import torch
 from _contenders import Objective, contender
 
 from calibrant.kernels import PUBLISHED_BANDWIDTHS, adaptive_bandwidths
-from calibrant.losses._spectral import TAIL
+from calibrant.losses.fast.frequencies import TAIL
 
 SIZES = [256, 4096, 16_384, 65_536, 1_048_576]
 SPREAD = 0.24  # of the targets

@@ -22,9 +22,13 @@ from calibrant.kernels import (
     median_rows,
     median_squared_distance,
 )
-from calibrant.losses import DistributionMatchingLoss, kernel_score
-from calibrant.losses._condition import Match
-from calibrant.losses.matching import Expectation, Statistic
+from calibrant.losses import (
+    DistributionMatchingLoss,
+    Expectation,
+    Match,
+    Statistic,
+    kernel_score,
+)
 from calibrant.networks import MemberNetworks
 from calibrant.training import Rows, Stage
 

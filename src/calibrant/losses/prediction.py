@@ -1,4 +1,4 @@
-"""Predictions as the kernel calibration family sees them: weighted normals in every row."""
+"""Predictions as distribution matching sees them: weighted normals in every row."""
 
 from __future__ import annotations
 
@@ -10,17 +10,14 @@ from torch.distributions import Categorical, MixtureSameFamily, Normal
 from torch.distributions import Distribution as TorchDistribution
 
 from calibrant.errors import ParameterError
-from calibrant.kernels import Kernel
 
 
 class Prediction(NamedTuple):
     """Weights, means and variances of K normals in each of n rows, all (..., n, K).
 
-    The dots are batches of their own, such as the members of an ensemble: rows of different
-    batches are never compared.
-
-    A single normal has K = 1, a draw is a normal of no variance: Gaussian or mixture, closed
-    form or sampled need no code of their own.
+    Leading dimensions are batches of their own, such as the members of an ensemble: rows of
+    different batches are never compared. A single normal has K = 1, a draw is a normal of variance
+    0, so that normals and mixtures, closed form and sampled, share all code.
     """
 
     weights: Tensor
@@ -28,15 +25,13 @@ class Prediction(NamedTuple):
     variances: Tensor
 
     @classmethod
-    def of(
-        cls, dist: TorchDistribution, y: Tensor, dtype: torch.dtype = torch.float64
-    ) -> Prediction:
-        """Take a Normal of shape (..., n) or a MixtureSameFamily of normals apart."""
+    def of(cls, dist: TorchDistribution, y: Tensor, dtype: torch.dtype) -> Prediction:
+        """Parameters of a Normal of shape (..., n) or a MixtureSameFamily of normals."""
         weights, means, scales = normals_of(dist, y)
         return cls(weights.to(dtype), means.to(dtype), scales.to(dtype).square())
 
     def draw(self, generator: torch.Generator | None) -> Prediction:
-        """One draw from every row, ``m + s e``; the choice of a component has no gradient."""
+        """One draw per row, ``m + s e``; the choice of a component has no gradient."""
         mean, variance = self.means, self.variances
         if mean.shape[-1] > 1:
             flat = self.weights.reshape(-1, self.weights.shape[-1])
@@ -45,33 +40,6 @@ class Prediction(NamedTuple):
         noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
         value = mean + variance.sqrt() * noise
         return Prediction(torch.ones_like(mean), value, torch.zeros_like(mean))
-
-
-def score_rows(prediction: Prediction, y: Tensor, kernel: Kernel) -> Tensor:
-    """``k(y, y) - 2 E k(Y, y) + E k(Y, Y')`` of every row, (..., n): the terms i = j."""
-    w, m, v = prediction
-    target = y.to(m.dtype)[..., None]
-    nothing = torch.zeros((), dtype=m.dtype, device=y.device)
-    to_target = (w * kernel.expectation(m - target, v)).sum(dim=-1)
-    among = kernel.expectation(m[..., :, None] - m[..., None, :], v[..., :, None] + v[..., None, :])
-    within = torch.einsum("...a,...ab,...b->...", w, among, w)
-    return kernel.expectation(nothing, nothing) - 2.0 * to_target + within
-
-
-def compare_rows(prediction: Prediction, y: Tensor, kernel: Kernel) -> Tensor:
-    """``k(y_i, y_j) - E k(Y_i, y_j) - E k(y_i, Y_j) + E k(Y_i, Y_j)`` of all pairs, (..., n, n)."""
-    w, m, v = prediction
-    target = y.double()
-    nothing = torch.zeros((), dtype=torch.float64, device=y.device)
-    targets = kernel.expectation(target[..., :, None] - target[..., None, :], nothing)
-    mixed = kernel.expectation(m[..., None] - target[..., None, None, :], v[..., None])
-    mixed = torch.einsum("...ia,...iaj->...ij", w, mixed)
-    # (n, K, 1, 1) against (n, K): all pairs of components of all pairs of rows
-    predicted = kernel.expectation(
-        m[..., None, None] - m[..., None, None, :, :], v[..., None, None] + v[..., None, None, :, :]
-    )
-    predicted = torch.einsum("...ia,...iajb,...jb->...ij", w, predicted, w)
-    return targets - mixed - mixed.mT + predicted
 
 
 def normals_of(dist: TorchDistribution, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
