@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
-from calibrant.threads import Threads, available_threads, one_thread
+from calibrant.threads import Threads, available_threads, on_one_thread, one_thread
 
 ALONE = 0.01  # seconds that a piece of size 1 takes on one thread
 
@@ -144,3 +144,38 @@ def test_threads_are_given_back_after_an_error(machine: Machine) -> None:
         Threads(clock=machine.clock).run(fail)
     assert torch.get_num_threads() == 2
     assert available_threads() == 2
+
+
+class Cube(torch.autograd.Function):
+    """Notes the number of threads that it runs on, forward and backward."""
+
+    used: list[int] = []  # noqa: RUF012
+
+    @staticmethod
+    def forward(ctx, x):
+        Cube.used.append(torch.get_num_threads())
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, upstream):
+        Cube.used.append(torch.get_num_threads())
+        return 3.0 * ctx.saved_tensors[0] ** 2 * upstream
+
+
+def test_a_call_and_its_gradient_on_one_thread(machine: Machine) -> None:
+    Cube.used = []
+    x, y, z = (torch.tensor([1.0, 2.0]).requires_grad_(need) for need in (True, False, True))
+
+    def function(x, y, z):
+        return (Cube.apply(x) * y).sum()
+
+    value = on_one_thread(function, x, y, z)  # z is not used
+    for _ in range(2):
+        (gradient,) = torch.autograd.grad(2.0 * value, x, retain_graph=True)
+        torch.testing.assert_close(gradient, torch.tensor([6.0, 48.0]))
+    assert value.item() == 17.0
+    assert Cube.used == [1, 1, 1]
+    with torch.no_grad():
+        assert not on_one_thread(function, x, y, z).requires_grad
+    assert Cube.used == [1] * 4

@@ -13,9 +13,11 @@ import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 Result = TypeVar("Result")
 
@@ -39,6 +41,47 @@ def one_thread() -> Iterator[None]:
     """Run the block on one thread; `Threads.run` inside it may still use those that there were."""
     with _use(1, available_threads()):
         yield
+
+
+def on_one_thread(function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
+    """Return ``function(*inputs)``, computed in a `one_thread` block, and its gradient as well.
+
+    On a GPU, where threads of the CPU do not matter, it is a plain call.
+    """
+    if available_threads() == 1 or any(each.device.type != "cpu" for each in inputs):
+        return function(*inputs)
+    if not (torch.is_grad_enabled() and any(each.requires_grad for each in inputs)):
+        with one_thread():
+            return function(*inputs)
+    value: Tensor = _OnOneThread.apply(function, *inputs)  # type: ignore[no-untyped-call]
+    return value
+
+
+class _OnOneThread(torch.autograd.Function):
+    """A graph of its own, so that its backward pass is a single node of the outer graph."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
+        needed = ctx.needs_input_grad[1:]
+        with one_thread(), torch.enable_grad():
+            inner = [
+                each.detach().requires_grad_(need)
+                for each, need in zip(inputs, needed, strict=True)
+            ]
+            value = function(*inner)
+        ctx.leaves, ctx.value = [each for each in inner if each.requires_grad], value
+        return value.detach()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
+        with one_thread():
+            # Kept: the caller may go back through the outer graph twice.
+            found = torch.autograd.grad(
+                ctx.value, ctx.leaves, upstream[0], retain_graph=True, allow_unused=True
+            )
+        gradients = iter(found)
+        return None, *(next(gradients) if need else None for need in ctx.needs_input_grad[1:])
 
 
 @contextmanager

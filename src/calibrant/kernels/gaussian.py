@@ -32,7 +32,7 @@ class GaussianKernel(Kernel):
             )
 
     def expectation(self, distance: Tensor, variance: Tensor) -> Tensor:
-        """``sum_h sqrt(h / (h + v)) exp(-d^2 / (2 (h + v)))``, of the broadcast shape."""
+        """``sum_h sqrt(h / (h + v)) exp(-d^2 / (2 (h + v)))``."""
         squared = distance**2
         total = torch.zeros_like(squared)
         for h in self.bandwidths:

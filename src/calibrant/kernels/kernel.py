@@ -21,17 +21,18 @@ class Kernel(ABC):
         """E k(D) for D normal with mean `distance` and the given variance, element by element.
 
         For independent normals A and B, ``E k(A, B)`` has the difference of their means and the
-        sum of their variances; variance 0 gives the kernel itself. The arguments broadcast.
+        sum of their variances; variance 0 gives the kernel itself. `variance` broadcasts to the
+        shape of `distance`.
         """
 
     def value_and_grad(self, distance: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Expectation and its derivatives by distance and by variance, of the broadcast shape.
+        """Expectation and its derivatives by distance and by variance, each like `distance`.
 
         Here by autograd; kernels override it with their closed form, which is faster.
         """
-        pair = torch.broadcast_tensors(distance.detach(), variance.detach())
         with torch.enable_grad():
-            d, v = (each.clone().requires_grad_() for each in pair)
+            d = distance.detach().requires_grad_()
+            v = variance.detach().expand_as(distance).requires_grad_()
             value = self.expectation(d, v)
             by_distance, by_variance = torch.autograd.grad(value.sum(), (d, v))
         return value.detach(), by_distance, by_variance

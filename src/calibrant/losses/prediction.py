@@ -25,9 +25,8 @@ class Prediction(NamedTuple):
     variances: Tensor
 
     @classmethod
-    def of(cls, dist: TorchDistribution, y: Tensor, dtype: torch.dtype) -> Prediction:
-        """Parameters of a Normal of shape (..., n) or a MixtureSameFamily of normals."""
-        weights, means, scales = normals_of(dist, y)
+    def of(cls, weights: Tensor, means: Tensor, scales: Tensor, dtype: torch.dtype) -> Prediction:
+        """Prediction of weights, means and standard deviations (see `normals_of`)."""
         return cls(weights.to(dtype), means.to(dtype), scales.to(dtype).square())
 
     def draw(self, generator: torch.Generator | None) -> Prediction:
@@ -43,7 +42,10 @@ class Prediction(NamedTuple):
 
 
 def normals_of(dist: TorchDistribution, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Weights, means and standard deviations of predictions for y, each (..., n, K)."""
+    """Weights, means and standard deviations of predictions for y, each (..., n, K).
+
+    Of a Normal of shape (..., n), K = 1, or of a MixtureSameFamily of normals.
+    """
     weights, means, scales = _components(dist)
     shape = means.shape[:-1]
     if y.shape not in (shape, shape[-1:]):

@@ -26,14 +26,14 @@ def kernel_score(
     dtype : torch.dtype
         Precision to compute in; float32 is enough for a gradient.
     """
+    weights, means, scales = normals_of(dist, y)
     single = dtype == torch.float32 and not y.requires_grad
     if single and isinstance(kernel, EnergyKernel) and switch.triton_applies(y):
         from calibrant.losses.fast.triton_score import MOST_NORMALS, energy_score
 
-        weights, means, scales = normals_of(dist, y)
         if means.shape[-1] <= MOST_NORMALS:
             return energy_score(weights, means, scales, y)
-    return row_scores(Prediction.of(dist, y, dtype), y, kernel)
+    return row_scores(Prediction.of(weights, means, scales, dtype), y, kernel)
 
 
 def crps(dist: TorchDistribution, y: Tensor) -> Tensor:

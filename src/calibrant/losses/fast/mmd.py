@@ -15,10 +15,8 @@ from calibrant.losses.fast.signed_measure import SignedMeasure, shares, u_statis
 from calibrant.losses.fast.switch import Path
 from calibrant.losses.pairwise import row_scores
 from calibrant.losses.prediction import Prediction
-from calibrant.threads import one_thread
 
 
-@one_thread()
 def fast_mmd(
     prediction: Prediction,
     y: Tensor,
