@@ -18,10 +18,15 @@ class Machine:
     def __init__(self) -> None:
         self.now = 0.0
         self.factor = 0.6  # time on several threads, in times on one
+        self.response = 1e-4  # seconds of the probe
         self.used: list[int] = []
 
     def clock(self) -> float:
         return self.now
+
+    def probe(self) -> None:
+        assert torch.get_num_threads() == 2
+        self.now += self.response
 
     def piece(self, size: int = 1) -> Callable[[], int]:
         def work() -> int:
@@ -34,10 +39,12 @@ class Machine:
 
 
 @pytest.fixture
-def machine() -> Iterator[Machine]:
+def machine(monkeypatch) -> Iterator[Machine]:
+    machine = Machine()
+    monkeypatch.setattr("calibrant.threads._probe", machine.probe)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
-    yield Machine()
+    yield machine
     assert torch.get_num_threads() == 2  # whatever was done inside
     torch.set_num_threads(before)
 
@@ -57,6 +64,18 @@ def test_threads_that_lose_are_given_up(machine: Machine) -> None:
     run_all(Threads(clock=machine.clock), machine, 103)
     # Two attempts of 0.5 s, then a pause of twenty times what they lost: more than 98 pieces.
     assert machine.used == [1, 1, 1, 2, 2, *[1] * 98]
+
+
+def test_threads_that_do_not_respond_are_not_tried(machine: Machine) -> None:
+    machine.factor, machine.response = 50.0, 0.05
+    threads = Threads(clock=machine.clock)
+    run_all(threads, machine, 1000)
+    assert machine.used == [1] * 1000
+    assert machine.now < 1.06 * 1000 * ALONE
+    machine.factor, machine.response = 0.6, 1e-4
+    machine.now += 5.0
+    run_all(threads, machine, 5)
+    assert machine.used[-5:] == [2] * 5
 
 
 @pytest.mark.parametrize("factor", [1.5, 3.0, 10.0, 100.0])

@@ -27,6 +27,9 @@ _HICCUP = 20.0  # what one piece counts for at most: a single slow one may have 
 _TOO_MUCH = 30.0  # loss after which threads are given up
 
 _PAUSE = 20.0  # times the seconds lost that pass before threads are tried again
+_PROMPT = (
+    2e-3  # seconds that the probe may take; it takes 1e-4 on a quiet machine, 5e-2 on a busy one
+)
 
 _local = threading.local()
 
@@ -117,10 +120,10 @@ class Threads:
     """Run pieces of work on several threads, or on one where several lose.
 
     The first three pieces of a kind and size run on one thread and tell what such a piece costs.
-    Later ones run on several threads. Once those have lost too much against one thread, the work
-    goes on with one, and tries several again after a pause that grows with the time lost: on a busy
-    machine the attempts cost about a twentieth of the time. Sums over another number of threads may
-    differ in their last digits.
+    Later ones run on several threads, if a probe finds that those respond promptly. Once they have
+    lost too much against one thread, the work goes on with one, and tries several again after a
+    pause that grows with the time lost: on a busy machine the attempts cost about a twentieth of
+    the time. Sums over another number of threads may differ in their last digits.
 
     Parameters
     ----------
@@ -145,6 +148,7 @@ class Threads:
         self._lost = 0.0  # in pieces on one thread
         self._lost_seconds = 0.0
         self._paused_until = -math.inf
+        self._probed = False
 
     def run(self, work: Callable[[], Result], *, kind: Hashable = None, size: int = 1) -> Result:
         """Return ``work()``, run on as many threads as pay.
@@ -162,16 +166,32 @@ class Threads:
             with _use(1, 1):
                 return work()
         cost = self._costs.setdefault((kind, size.bit_length()), _Cost())
+        if not (cost.known and self._respond(count)):
+            count = 1
         start = self._clock()
-        if not cost.known or start < self._paused_until:
-            with _use(1, 1):
-                result = work()
-            cost.add((self._clock() - start) / size)
+        with _use(count, count):
+            result = work()
+        seconds = self._clock() - start
+        if count == 1:
+            cost.add(seconds / size)
         else:
-            with _use(count, count):
-                result = work()
-            self._compare(self._clock() - start, cost.seconds * size)
+            self._compare(seconds, cost.seconds * size)
         return result
+
+    def _respond(self, count: int) -> bool:
+        """Whether threads are not given up, and respond promptly if they are new or were."""
+        start = self._clock()
+        if start < self._paused_until:
+            return False
+        if not self._probed:
+            with _use(count, count):
+                _probe()
+            seconds = self._clock() - start
+            if seconds > _PROMPT:
+                self._give_up(seconds)
+                return False
+            self._probed = True
+        return True
 
     def _compare(self, seconds: float, alone: float) -> None:
         """Take note of a piece on several threads that would have taken `alone` on one."""
@@ -179,5 +199,16 @@ class Threads:
         self._lost = max(0.0, self._lost + min(ratio, _HICCUP) - _FAIR)
         self._lost_seconds = self._lost_seconds + seconds - alone if self._lost else 0.0
         if self._lost > _TOO_MUCH:
-            self._paused_until = self._clock() + _PAUSE * self._lost_seconds
-            self._lost = self._lost_seconds = 0.0
+            self._give_up(self._lost_seconds)
+
+    def _give_up(self, lost_seconds: float) -> None:
+        self._paused_until = self._clock() + _PAUSE * lost_seconds
+        self._lost = self._lost_seconds = 0.0
+        self._probed = False
+
+
+def _probe() -> None:
+    """Three small operations that torch splits among its threads."""
+    numbers = torch.zeros(1 << 16)
+    for _ in range(3):
+        numbers.add_(1.0)
