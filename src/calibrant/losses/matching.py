@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Literal, get_args
 
 import torch
@@ -13,7 +12,7 @@ from torch.distributions import Distribution as TorchDistribution
 from calibrant.errors import ParameterError
 from calibrant.kernels import PUBLISHED_BANDWIDTHS, GaussianKernel, Kernel
 from calibrant.losses.condition import Match, scaled_condition
-from calibrant.losses.fast import Method, Path, choose_path, fast_mmd
+from calibrant.losses.fast import Method, choose_path, fast_mmd
 from calibrant.losses.pairwise import pairwise_mmd
 from calibrant.losses.prediction import Prediction, normals_of
 from calibrant.threads import on_one_thread
@@ -147,36 +146,23 @@ class DistributionMatchingLoss(nn.Module):
             sampled=self.expectation == "sampled",
             needs_grad=any(each is not None and each.requires_grad for each in (y, sample_weight)),
         )
-        normals = normals_of(dist, y)
-        mmd = partial(
-            self._mmd, path=path, y=y, x=x, sample_weight=sample_weight, generator=generator
-        )
-        # The reference is left as simple as it is.
-        return mmd(*normals) if path.name == "pairwise" else on_one_thread(mmd, *normals)
 
-    def _mmd(
-        self,
-        weights: Tensor,
-        means: Tensor,
-        scales: Tensor,
-        path: Path,
-        y: Tensor,
-        x: Tensor | None,
-        sample_weight: Tensor | None,
-        generator: torch.Generator | None,
-    ) -> Tensor:
-        prediction = Prediction.of(weights, means, scales, path.dtype)
-        condition = scaled_condition(self.match, prediction, x, self.condition_bandwidth)
-        if self.expectation == "sampled":
-            prediction = prediction.draw(generator)
-        rows = prediction.means.shape[:-1]
-        row_weights = y.new_ones(()) if sample_weight is None else sample_weight
-        y, row_weights = y.to(path.dtype).expand(rows), row_weights.double().expand(rows)
-        data = prediction, y, self.kernel, row_weights, condition
-        diagonal = self.statistic == "v"
-        if path.name == "pairwise":
-            return pairwise_mmd(*data, diagonal=diagonal)
-        return fast_mmd(*data, diagonal=diagonal, path=path, features=self.features)
+        def mmd(weights: Tensor, means: Tensor, scales: Tensor) -> Tensor:
+            prediction = Prediction.of(weights, means, scales, path.dtype)
+            condition = scaled_condition(self.match, prediction, x, self.condition_bandwidth)
+            if self.expectation == "sampled":
+                prediction = prediction.draw(generator)
+            rows = prediction.means.shape[:-1]
+            targets = y.to(path.dtype).expand(rows)
+            row_weights = y.new_ones(()) if sample_weight is None else sample_weight
+            data = prediction, targets, self.kernel, row_weights.double().expand(rows), condition
+            diagonal = self.statistic == "v"
+            if path.name == "pairwise":
+                return pairwise_mmd(*data, diagonal=diagonal)
+            return fast_mmd(*data, diagonal=diagonal, path=path, features=self.features)
+
+        normals = normals_of(dist, y)
+        return mmd(*normals) if path.name == "pairwise" else on_one_thread(mmd, *normals)
 
 
 def _check(name: str, value: str, choices: tuple[str, ...]) -> None:
