@@ -78,11 +78,11 @@ class _OnOneThread(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        with one_thread():
-            # Kept: the caller may go back through the outer graph twice.
-            found = torch.autograd.grad(
-                ctx.value, ctx.leaves, upstream[0], retain_graph=True, allow_unused=True
-            )
+        with one_thread(), torch.enable_grad():
+            # As a scalar: torch imports sympy, a third of a second, to check a given gradient.
+            total = (ctx.value * upstream[0]).sum()
+            # The graph is kept, since the caller may go back through the outer one twice.
+            found = torch.autograd.grad(total, ctx.leaves, retain_graph=True, allow_unused=True)
         gradients = iter(found)
         return None, *(next(gradients) if need else None for need in ctx.needs_input_grad[1:])
 

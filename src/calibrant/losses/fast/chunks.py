@@ -80,9 +80,8 @@ class _SumOverChunks(torch.autograd.Function):
                 for column, need in zip(columns, needed, strict=True)
             ]
             with torch.enable_grad():
-                value = ctx.part(*some)
-            leaves = [each for each in some if each.requires_grad]
-            return torch.autograd.grad(value, leaves, upstream[0])
+                total = (ctx.part(*some) * upstream[0]).sum()
+            return torch.autograd.grad(total, [each for each in some if each.requires_grad])
 
         chunks = ctx.chunks._replace(name=f"{ctx.chunks.name}, gradient")
         parts = over_chunks(gradient, columns[0].shape[1], chunks)
