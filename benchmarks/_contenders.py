@@ -26,7 +26,7 @@ def contender(name: str, bandwidths: Sequence[float]) -> Objective:
     """Build a contender by name; raises ImportError if a package that it needs is missing."""
     if name in ("pairwise", "linear", "fused", "features"):
         return ours("linear" if name == "features" else name, bandwidths)
-    if name == "exact":  # the exact method, in float64
+    if name == "exact":  # a path that does not approximate, in float64
         return in_float64(ours("auto", bandwidths))
     build = {
         "plain torch": plain,

@@ -2,13 +2,15 @@
 
 Marginal matching with the paper's and with adaptive bandwidths, joint matching with adaptive ones;
 closed form for Gaussian predictions, six kernels, float32 input, forward and backward. On a CPU
-every contender has a process of its own, and rounds take them in turn, so that what else the
-machine does hits all of them; on a CUDA device they share a process and events measure the time,
-and what "in a graph" is a CUDA graph of the same pass. Memory is the peak above what was held
-before the call. The error is that of the value against all pairs in float64 and, where those do
-not fit, against our exact methods in float64. A case that would take longer than a minute (on a
-CUDA device two seconds) is not run: its time is extrapolated from the size before and marked
-with ~.
+every contender has a process of its own, and rounds take them in turn, so that other work on the
+machine affects all of them; on a CUDA device they share a process and events measure the time, and
+"in a graph" is a CUDA graph of the same pass. Memory is the peak above what was held before the
+call. The error is that of the value against all pairs in float64 and, where those do not fit,
+against our exact methods in float64. A case that would take longer than a minute (on a CUDA device
+two seconds) is not run: its time is extrapolated from the size before and marked with ~.
+
+--busy measures marginal matching on a CPU beside two processes that never rest: on one thread, on
+all threads as we run it, and on all threads that are never given up.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ import torch
 from _contenders import Objective, contender
 
 from calibrant.kernels import PUBLISHED_BANDWIDTHS, adaptive_bandwidths
-from calibrant.losses._spectral import TAIL
+from calibrant.losses.fast import chunks
+from calibrant.losses.fast.frequencies import TAIL
+from calibrant.threads import Threads
 
 SIZES = [256, 4096, 16_384, 65_536, 1_048_576]
 SPREAD = 0.24  # of the targets
@@ -52,7 +56,7 @@ MOST_PAIRWISE = {"cpu": 4096, "cuda": 16_384}  # rows whose pairs fit in float64
 
 
 class Result(NamedTuple):
-    """What a run cost and gave, or why there is none."""
+    """Cost and value of a run, or why there is none."""
 
     wall: float = float("nan")
     cpu: float = float("nan")
@@ -95,7 +99,7 @@ def in_a_graph(run: Pass) -> Pass:
     """The same work as a CUDA graph."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):  # what compiles or is looked up does so outside of the graph
+    with torch.cuda.stream(side):  # compile outside of the graph
         for _ in range(3):
             run()
     torch.cuda.current_stream().wait_stream(side)
@@ -130,11 +134,11 @@ def serve(
 ) -> None:  # fmt: skip
     """Answer sizes with results until the pipe closes."""
     torch.set_num_threads(threads)
-    if device == "cpu":  # an allocation that fails is a result, a machine that swaps is not
+    if device == "cpu":  # a failed allocation is a result, swapping is not
         resource.setrlimit(resource.RLIMIT_AS, (int(gib * 2**30),) * 2)
     try:
         objective = contender(name, bandwidths)
-        measure(objective, 64, joint, device)  # compilers run, libraries load
+        measure(objective, 64, joint, device)  # compiles and loads libraries
     except ImportError:
         objective = None
     while True:
@@ -166,7 +170,7 @@ def start_memory(device: str) -> float:
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
         return torch.cuda.memory_allocated() / 2**20
-    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     return _status("VmRSS")
 
 
@@ -218,7 +222,7 @@ class OnDevice:
         return Result(wall, float("nan"), memory, float(value))
 
     def stop(self) -> None:
-        """Give its memory back."""
+        """Release its memory."""
         self._graphs = {}
         torch.cuda.empty_cache()
 
@@ -232,7 +236,7 @@ class Runner:
         self._process: Any = None
 
     def run(self, n: int) -> Result:
-        """Ask for one forward and backward pass."""
+        """One forward and backward pass."""
         if self._process is None:
             spawn = multiprocessing.get_context("spawn")
             self._pipe, other = spawn.Pipe()
@@ -242,7 +246,7 @@ class Runner:
         try:
             self._pipe.send(n)
             answer: Result = self._pipe.recv()
-        except (EOFError, OSError):  # the system ended it
+        except (EOFError, OSError):  # killed by the system
             self.stop()
             return Result(note="out of memory")
         return answer
@@ -283,7 +287,7 @@ def predicted(name: str, before: tuple[int, Result] | None, n: int, most: float)
         return None
     size, result = before
     if result.note and not result.note.startswith("~"):
-        return result  # what was out of memory stays so, what is missing stays missing
+        return result  # out of memory or missing at larger sizes too
     wall = result.wall * (n / size) ** (2 if name in QUADRATIC else 1)
     return Result(wall, note="~") if wall > most else None
 
@@ -342,15 +346,15 @@ def joint_rate(results: dict[tuple[str, int], Result], options: argparse.Namespa
     # Of every pair of rows: targets with targets and predictions with predictions (each pair
     # once, they are symmetric), predictions with targets (both ways). A kernel takes an
     # exponential, and for two predictions a reciprocal root; against a target that is one number
-    # a row. One more exponential for x.
+    # per row. One more exponential for x.
     special = kernels * (0.5 * 1 + 0.5 * 2 + 1 * 1) + 1
     # A kernel of two targets: 2; with its derivatives against a target 4, of two predictions 9.
-    # Differences in x: 2 an axis; weights and sums of the three parts: 3, 11 and 27.
+    # Differences in x: 2 per axis; weights and sums of the three parts: 3, 11 and 27.
     simple = 0.5 * (2 * kernels + 3) + (4 * kernels + 11) + 0.5 * (9 * kernels + 27) + 2 * 4 + 1
     print(
         f"\njoint kernel, {kernels} bandwidths: a pair of rows needs {special:.0f} special "
         f"functions and {simple:.0f} fp32 instructions;\nassumed rates: "
-        f"{options.special_rate:.3g} and {options.fp32_rate:.3g} a second (defaults: an H200, "
+        f"{options.special_rate:.3g} and {options.fp32_rate:.3g} per second (defaults: an H200, "
         "132 SMs at 1.98 GHz with 16 and 128 lanes)"
     )
     for (name, n), result in results.items():
@@ -366,7 +370,7 @@ def joint_rate(results: dict[tuple[str, int], Result], options: argparse.Namespa
 def marginal_rate(
     results: dict[tuple[str, int], Result], title: str, options: argparse.Namespace
 ) -> None:
-    """Share of the chip's rate at which the waves of marginal matching run."""
+    """Share of the chip's rate at which marginal matching runs."""
     _, bandwidths = TABLES[title]
     for (name, n), result in results.items():
         if name != IN_A_GRAPH[False] or result.note:
@@ -376,24 +380,63 @@ def marginal_rate(
         )
         reach = float(torch.maximum(mean.max(), y.max()) - torch.minimum(mean.min(), y.min()))
         period = reach + TAIL * (max(bandwidths) + 2.0 * float(variance.max())) ** 0.5
-        waves = period * TAIL / (2.0 * np.pi * min(bandwidths) ** 0.5)
-        # A wave of a target, of a normal, and of its gradient: a rotation and sums. Every 16 waves
-        # start afresh: a sine and a cosine twice, 60 instructions, and damping of normals, 46.
-        instructions = (8 + 11 + 15) * waves + (60 + 2 * 106) * np.ceil(waves / 16)
+        count = period * TAIL / (2.0 * np.pi * min(bandwidths) ** 0.5)
+        # A wave of a target, of a normal, and of its gradient: a rotation and sums. Every 16th wave
+        # takes a sine and a cosine twice, 60 instructions, and damping of normals, 46.
+        instructions = (8 + 11 + 15) * count + (60 + 2 * 106) * np.ceil(count / 16)
         # Mean, variance, target and their masses twice, and again for the gradient; two written.
         moved = 4 * (3 + 5 + 3 + 2)
         bounds = instructions * n / options.fp32_rate, moved * n / options.bandwidth
         print(
-            f"n = {n:>9,}: {waves:5.0f} waves, {1e3 * result.wall:8.3f} ms; "
-            f"{instructions:.0f} fp32 instructions a row: {1e3 * bounds[0]:.3f} ms, "
+            f"n = {n:>9,}: {count:5.0f} frequencies, {1e3 * result.wall:8.3f} ms; "
+            f"{instructions:.0f} fp32 instructions per row: {1e3 * bounds[0]:.3f} ms, "
             f"{bounds[0] / result.wall:.0%}; {moved} bytes: {1e3 * bounds[1]:.3f} ms"
         )
+
+
+# ---- a busy machine -----------------------------------------------------------------------------
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+def busy(options: argparse.Namespace) -> None:
+    """Marginal matching beside processes that never rest."""
+    spawn = multiprocessing.get_context("spawn")
+    others = [spawn.Process(target=spin, daemon=True) for _ in range(2)]
+    for process in others:
+        process.start()
+    n, ours = 100_000, chunks.THREADS
+    print(f"{n:,} rows beside {len(others)} busy processes; seconds of {options.repeats} passes")
+    print(f"{'':<34}{'threads':<28}{'first':>8}{'median':>8}{'longest':>8}")
+    for title, (joint, bandwidths) in TABLES.items():
+        if joint:
+            continue
+        run = whole_pass(contender("linear", bandwidths), n, joint, "cpu")
+        for label, count, threads in (
+            ("one", 1, ours),
+            ("all, given up where they lose", options.threads, ours),
+            # By a clock that stands still threads never lose.
+            ("all, never given up", options.threads, Threads(clock=lambda: 0.0)),
+        ):
+            torch.set_num_threads(count)
+            chunks.THREADS = threads
+            walls = [seconds(run, "cpu")[0] for _ in range(options.repeats)]
+            cells = "".join(
+                f"{each:8.2f}" for each in (walls[0], statistics.median(walls), max(walls))
+            )
+            print(f"{title:<34}{label:<30}{cells}", flush=True)
+    for process in others:
+        process.terminate()
 
 
 def main() -> None:
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--busy", action="store_true", help="beside two busy processes, on a CPU")
     parser.add_argument("--quick", action="store_true", help="two sizes, two repeats")
     parser.add_argument("--repeats", type=int, default=None, help="default 5, on a GPU 20")
     parser.add_argument("--sizes", type=int, nargs="+", default=None)
@@ -404,7 +447,7 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--special-rate", type=float, default=132 * 16 * 1.98e9)
     parser.add_argument("--fp32-rate", type=float, default=132 * 128 * 1.98e9)
-    parser.add_argument("--bandwidth", type=float, default=4.3e12, help="bytes a second")
+    parser.add_argument("--bandwidth", type=float, default=4.3e12, help="bytes per second")
     options = parser.parse_args()
     if options.sizes is None:
         options.sizes = SIZES[:2] if options.quick else SIZES
@@ -418,6 +461,9 @@ def main() -> None:
         f"{date.today()}, {machine}, {os.cpu_count()} cores, {options.threads} threads, "
         f"load {os.getloadavg()[0]:.1f}, {options.memory:.0f} GiB, torch {torch.__version__}"
     )
+    if options.busy:
+        busy(options)
+        return
     for title, (joint, _) in TABLES.items():
         results = table(title, options)
         if options.device == "cuda" and joint:

@@ -64,6 +64,15 @@ def test_gradients_against_finite_differences(kernel_and_formula) -> None:
     assert torch.autograd.gradcheck(kernel.expectation, (d, v))
 
 
+def test_closed_form_of_the_gradient_is_that_of_autograd(kernel_and_formula) -> None:
+    kernel: Kernel = kernel_and_formula[0]
+    d = torch.linspace(-3.0, 3.0, 21, dtype=torch.float64).view(7, 3)
+    v = torch.tensor([0.1, 1.0, 4.0], dtype=torch.float64)
+    torch.testing.assert_close(
+        kernel.value_and_grad(d, v), Kernel.value_and_grad(kernel, d, v), rtol=1e-9, atol=1e-12
+    )
+
+
 def test_energy_gradient_is_finite_between_equal_points() -> None:
     d = torch.zeros(3, dtype=torch.float64, requires_grad=True)
     EnergyKernel().expectation(d, torch.zeros(3, dtype=torch.float64)).sum().backward()

@@ -38,8 +38,8 @@ def test_value_and_gradient_are_those_of_the_density(beta: float) -> None:
     value = negative_log_likelihood(Normal(*leaves), y, beta=beta)
     expected = -Normal(*plain).log_prob(y) * plain[1].detach() ** (2 * beta)
     torch.testing.assert_close(value, expected)
-    slopes = torch.randn(3, 7, dtype=torch.float64)
-    value.backward(slopes)
-    expected.backward(slopes)
+    upstream = torch.randn(3, 7, dtype=torch.float64)
+    value.backward(upstream)
+    expected.backward(upstream)
     for own, other in zip(leaves, plain, strict=True):
         torch.testing.assert_close(own.grad, other.grad)

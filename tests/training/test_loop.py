@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +12,8 @@ import torch
 from calibrant.errors import ParameterError
 from calibrant.losses import negative_log_likelihood
 from calibrant.networks import MemberNetworks, NetworkSpec
-from calibrant.training import Record, Rows, Silent, Stage, devices, resolve_device, run_stage
+from calibrant.threads import Threads
+from calibrant.training import Record, Rows, Silent, Stage, resolve_device, run_stage
 from calibrant.training.loop import batches, clip_gradients
 
 
@@ -195,45 +195,22 @@ def four_threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def threads_of_steps(
-    products: float, seconds: Sequence[float], monkeypatch: pytest.MonkeyPatch
-) -> list[int]:
-    """Threads that each of the steps has, which take so long."""
-    used: list[int] = []
-    clock = iter(np.repeat(np.cumsum([0.0, *seconds]), 2)[1:])  # end of one, start of the next
-    monkeypatch.setattr(devices, "time", SimpleNamespace(perf_counter=lambda: float(next(clock))))
-
-    def step(index: torch.Tensor) -> torch.Tensor:
-        used.append(torch.get_num_threads())
-        return index
-
-    with devices.Threads(products) as threads:
-        watched = threads.watch(step)
-        for _ in seconds:
-            watched(torch.zeros(1))
-    return used
-
-
-@pytest.mark.parametrize(
-    ("products", "seconds", "expected"),
-    [
-        (1e6, [1.0] * 5, [1] * 5),  # not worth a second thread
-        (9e6, [1.0, 1.0, 1.0, 0.6, 0.6], [1, 1, 1, 2, 2]),
-        (9e9, [9.0, 1.0, 2.0, 0.3, 0.3], [1, 1, 1, 4, 4]),
-        (9e9, [1.0] * 3 + [99.0] + [0.6] * 30 + [99.0, 0.6], [1] * 3 + [4] * 33),  # hiccups
-        (9e9, [1.0] * 3 + [0.6] * 9 + [99.0] * 4, [1] * 3 + [4] * 11 + [1] * 2),
-        (9e9, [1.0] * 3 + [1.2] * 999, [1] * 3 + [4] * 999),
-        (9e9, [1.0] * 3 + [7.0, 0.6] * 7, [1] * 3 + [4] * 11 + [1] * 3),  # every other step
-    ],
-)
-def test_threads_by_work_until_they_do_harm(
-    products: float, seconds: list[float], expected: list[int], four_threads, monkeypatch
+@pytest.mark.parametrize(("rows", "expected"), [(20, {1}), (100_000, {1, 4})])
+def test_a_step_gets_the_threads_that_its_products_are_worth(
+    rows: int, expected: set[int], four_threads, monkeypatch
 ) -> None:
-    assert threads_of_steps(products, seconds, monkeypatch) == expected
-    assert torch.get_num_threads() == 4
+    """The first steps run on one thread in any case: they tell what a step costs."""
+    monkeypatch.setattr(Threads, "_respond", lambda self, count: True)  # not on a busy machine
+    used: set[int] = set()
 
+    def loss(network: MemberNetworks, rows: Rows) -> torch.Tensor:
+        used.add(torch.get_num_threads())
+        return nll(network, rows)
 
-def test_the_number_of_threads_comes_back(four_threads) -> None:
-    with pytest.raises(RuntimeError), devices.Threads(1e9):
-        raise RuntimeError
+    network = make_network((0,))
+    x = torch.randn(rows, 2)
+    data = Rows(x, x[:, 0], torch.ones(rows))
+    stage = make_stage(loss=loss, epochs=5, batch_size=rows)
+    run_stage(stage, network, data, data, [torch.Generator().manual_seed(0)], Silent())
+    assert used == expected
     assert torch.get_num_threads() == 4

@@ -12,7 +12,7 @@ PUBLISHED_BANDWIDTHS: tuple[float, ...] = (1.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 # conditional distribution shows, to twice the spread, where only its mean does.
 ADAPTIVE_FACTORS: tuple[float, ...] = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
-_MOST_ROWS = 1000  # half a million pairs fix a median to a fraction of a percent
+_MOST_ROWS = 1000  # half a million pairs determine a median to a fraction of a percent
 
 
 def adaptive_bandwidths(spread: float) -> tuple[float, ...]:
@@ -21,14 +21,14 @@ def adaptive_bandwidths(spread: float) -> tuple[float, ...]:
 
 
 def median_rows(n_rows: int) -> slice:
-    """The rows that `median_squared_distance` looks at, for those who need not make the others."""
+    """The rows that `median_squared_distance` uses, so that a caller can compute only those."""
     return slice(None, None, max(1, -(-n_rows // _MOST_ROWS)))
 
 
 def median_squared_distance(z: Tensor) -> float:
     """Median of the squared distances between rows of z, (n, d); 1 if it would be 0.
 
-    At most 1000 rows, evenly spaced, are looked at.
+    At most 1000 rows, evenly spaced, are used.
     """
     return float(median_squared_distances(z))
 
@@ -40,7 +40,7 @@ def median_squared_distances(z: Tensor) -> Tensor:
     if n < 2:
         return z.new_ones(z.shape[:-2])
     i, j = torch.triu_indices(n, n, offset=1, device=z.device)
-    # Not through products of matrices, which lose the digits of rows far from 0.
+    # Without a matrix product, which loses the digits of rows far from 0.
     distances = torch.cdist(z, z, compute_mode="donot_use_mm_for_euclid_dist")[..., i, j]
     median = distances.median(dim=-1).values.square()
     return torch.where(median > 0, median, 1.0)

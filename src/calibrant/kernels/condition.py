@@ -1,4 +1,4 @@
-"""Kernels on what the prediction is conditioned on."""
+"""The kernel on the condition of a prediction, such as its input."""
 
 from __future__ import annotations
 

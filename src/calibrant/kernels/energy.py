@@ -7,21 +7,23 @@ import math
 import torch
 from torch import Tensor
 
-_TINY = 1e-30  # keeps the derivative of the square root finite between two points
+from calibrant.kernels.kernel import Kernel
+
+_TINY = 1e-30  # smallest variance: keeps the derivative of the root finite between points
 
 
-class EnergyKernel:
+class EnergyKernel(Kernel):
     """``k(a, b) = -|a - b|``, conditionally positive definite.
 
-    It has no bandwidth. Its matching loss is the energy distance, its kernel score twice the
+    It has no bandwidth. Its matching loss is the energy distance, its kernel score is twice the
     CRPS.
     """
 
     def expectation(self, distance: Tensor, variance: Tensor) -> Tensor:
         """``-E|D|``: minus ``d (2 Phi(d / s) - 1) + 2 s phi(d / s)`` with ``s^2 = v``."""
-        return self.slopes(distance, variance)[0]
+        return self.value_and_grad(distance, variance)[0]
 
-    def slopes(self, distance: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def value_and_grad(self, distance: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """``-E|D|``, ``-(2 Phi(d / s) - 1)`` and ``-phi(d / s) / s``."""
         scale = torch.sqrt(variance.clamp_min(_TINY))
         z = distance / scale

@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 
 from calibrant.errors import ParameterError
+from calibrant.kernels.kernel import Kernel
 
-# Logarithm of what counts as nothing: below float32's smallest normal number arithmetic is many
-# times slower.
-_NOTHING = -80.0
+# Exponents are clamped here: arithmetic on numbers below float32's smallest normal one (e^-87) is
+# many times slower.
+_LOWEST_EXPONENT = -80.0
 
 
-class GaussianKernel:
+class GaussianKernel(Kernel):
     """``k(a, b) = sum_h exp(-(a - b)^2 / (2 h))``.
 
     Parameters
@@ -31,30 +32,31 @@ class GaussianKernel:
             )
 
     def expectation(self, distance: Tensor, variance: Tensor) -> Tensor:
-        """``sum_h sqrt(h / (h + v)) exp(-d^2 / (2 (h + v)))``, of the broadcast shape."""
+        """``sum_h sqrt(h / (h + v)) exp(-d^2 / (2 (h + v)))``."""
         squared = distance**2
         total = torch.zeros_like(squared)
         for h in self.bandwidths:
             wide = h + variance
-            exponent = ((-0.5 / wide) * squared).clamp_min(_NOTHING)
+            exponent = ((-0.5 / wide) * squared).clamp_min(_LOWEST_EXPONENT)
             total = total + torch.sqrt(h / wide) * torch.exp(exponent)
         return total
 
-    def slopes(self, distance: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """``sum_h e`` with ``q = 1 / (h + v)``, ``e = sqrt(h q) exp(-d^2 q / 2)``.
+    def value_and_grad(self, distance: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Closed form, with ``q = 1 / (h + v)`` and ``e = sqrt(h q) exp(-d^2 q / 2)``.
 
-        The derivatives are ``-d sum_h q e`` and ``sum_h q e (d^2 q - 1) / 2``.
+        The value is ``sum_h e``, its derivatives are ``-d sum_h q e`` and
+        ``sum_h q e (d^2 q - 1) / 2``.
         """
         squared = distance * distance
-        value, steep, curved = (torch.zeros_like(squared) for _ in range(3))
+        value, sum_qe, sum_qed = (torch.zeros_like(squared) for _ in range(3))
         for h in self.bandwidths:
-            # q and its root are as small as `variance`, which broadcasts: one number a row
-            # where the other side are points.
+            # q and its root have the shape of `variance`, which is the smaller one: one number
+            # per row where the other side are points.
             q = 1.0 / (h + variance)
             exponent = squared * q
-            e = (-0.5 * exponent).clamp_min_(_NOTHING).exp_().mul_(torch.sqrt(h * q))
+            e = (-0.5 * exponent).clamp_min_(_LOWEST_EXPONENT).exp_().mul_(torch.sqrt(h * q))
             value += e
             e *= q
-            steep += e
-            curved.addcmul_(e, exponent)
-        return value, -steep * distance, 0.5 * (curved - steep)
+            sum_qe += e
+            sum_qed.addcmul_(e, exponent)
+        return value, -sum_qe * distance, 0.5 * (sum_qed - sum_qe)

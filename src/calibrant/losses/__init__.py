@@ -1,6 +1,6 @@
 """Training objectives: likelihoods, scoring rules and distribution matching."""
 
-from calibrant.losses._condition import Match
+from calibrant.losses.condition import Match
 from calibrant.losses.likelihood import negative_log_likelihood, normal_likelihood
 from calibrant.losses.matching import DistributionMatchingLoss, Expectation, Statistic
 from calibrant.losses.scores import crps, kernel_score

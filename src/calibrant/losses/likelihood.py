@@ -1,4 +1,4 @@
-"""Likelihood of a heteroscedastic prediction: stage 1."""
+"""Likelihood of a heteroscedastic prediction, the objective of stage 1."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch.distributions import Normal
 
 
 def negative_log_likelihood(dist: TorchDistribution, y: Tensor, *, beta: float = 0.0) -> Tensor:
-    """Negative log-likelihood of every row, (n,).
+    """Negative log-likelihood per row, (n,).
 
     For a normal this is the stable form of the paper, ``exp(-s) (y - mu)^2 / 2 + s / 2`` with
     ``s = log sigma^2`` the output of the network, plus ``log(2 pi) / 2``.
@@ -39,33 +39,33 @@ def negative_log_likelihood(dist: TorchDistribution, y: Tensor, *, beta: float =
 def normal_likelihood(
     loc: Tensor, scale: Tensor, y: Tensor, beta: float = 0.0, weight: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Value and slopes of the negative log-likelihood of normals in one go, without autograd.
+    """Negative log-likelihood of normals and its gradients by loc and scale, without autograd.
 
-    With ``z = (mu - y) / sigma`` the value is ``log sigma + z^2 / 2 + log(2 pi) / 2``, its slopes
-    by mu and sigma are ``z / sigma`` and ``(1 - z^2) / sigma``, all times the weights of the rows
-    and ``sigma^(2 beta)``. Small batches cost by the operation, not by the number: these are few.
+    With ``z = (mu - y) / sigma`` the value is ``log sigma + z^2 / 2 + log(2 pi) / 2``, its
+    derivatives by mu and sigma are ``z / sigma`` and ``(1 - z^2) / sigma``, all times the weights
+    of the rows and ``sigma^(2 beta)``. A small batch costs per operation, and these are few.
     """
-    slope = scale.reciprocal()
-    z = (loc - y) * slope
+    inverse = scale.reciprocal()
+    z = (loc - y) * inverse
     value = torch.addcmul(scale.log(), z, z, value=0.5) + 0.5 * math.log(math.tau)
     if beta:
         power = scale ** (2.0 * beta)
         weight = power if weight is None else weight * power
     if weight is not None:
-        value, slope = value * weight, slope * weight
-    to_loc = z * slope
-    return value, to_loc, torch.addcmul(slope, z, to_loc, value=-1.0)
+        value, inverse = value * weight, inverse * weight
+    by_loc = z * inverse
+    return value, by_loc, torch.addcmul(inverse, z, by_loc, value=-1.0)
 
 
 class _NormalLikelihood(Function):
     @staticmethod
     def forward(ctx: Any, loc: Tensor, scale: Tensor, y: Tensor, beta: float) -> Tensor:
-        value, *slopes = normal_likelihood(loc, scale, y, beta)
-        ctx.save_for_backward(*slopes)
+        value, *grads = normal_likelihood(loc, scale, y, beta)
+        ctx.save_for_backward(*grads)
         return value
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        to_loc, to_scale = ctx.saved_tensors
-        return slope * to_loc, slope * to_scale, None, None
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        by_loc, by_scale = ctx.saved_tensors
+        return upstream * by_loc, upstream * by_scale, None, None

@@ -1,4 +1,4 @@
-"""Distribution matching: the kernel calibration family, stage 2."""
+"""Distribution matching: squared MMD between targets and predictive distributions."""
 
 from __future__ import annotations
 
@@ -10,24 +10,15 @@ from torch import Tensor, nn
 from torch.distributions import Distribution as TorchDistribution
 
 from calibrant.errors import ParameterError
-from calibrant.kernels import (
-    PUBLISHED_BANDWIDTHS,
-    EnergyKernel,
-    GaussianKernel,
-    Kernel,
-)
-from calibrant.losses._condition import Match, condition_of, in_one_row
-from calibrant.losses._device import in_triton
-from calibrant.losses._difference import Difference, over_pairs, without_diagonal
-from calibrant.losses._features import random_features_v
-from calibrant.losses._fused import fused_v
-from calibrant.losses._linear import linear_v
-from calibrant.losses._pairwise import pairwise
-from calibrant.losses._prediction import Prediction
+from calibrant.kernels import PUBLISHED_BANDWIDTHS, GaussianKernel, Kernel
+from calibrant.losses.condition import Match, scaled_condition
+from calibrant.losses.fast import Method, choose_path, fast_mmd
+from calibrant.losses.pairwise import pairwise_mmd
+from calibrant.losses.prediction import Prediction, normals_of
+from calibrant.threads import on_one_thread
 
 Statistic = Literal["u", "v"]
 Expectation = Literal["closed", "sampled"]
-Method = Literal["auto", "pairwise", "fused", "linear"]
 
 
 class DistributionMatchingLoss(nn.Module):
@@ -50,7 +41,7 @@ class DistributionMatchingLoss(nn.Module):
     statistic : {"v", "u"}
         All pairs (biased upwards), or those with i != j (unbiased, can be negative).
     expectation : {"closed", "sampled"}
-        Exact Gaussian expectations, or one draw a row as in the paper's Algorithm 1.
+        Exact Gaussian expectations, or one draw per row as in the paper's Algorithm 1.
     condition_bandwidth : float, tensor of shape (M,) or None
         Bandwidth of K in squared units of z, one for all or one for each of M batches; None takes
         a tenth of the median squared distance within each batch.
@@ -59,10 +50,10 @@ class DistributionMatchingLoss(nn.Module):
     method : {"auto", "pairwise", "fused", "linear"}
         How it is computed. "pairwise" is the readable reference, quadratic in time and memory,
         in float64. "fused" visits the same pairs without a matrix of pairs, in one pass for
-        value and gradient, in blocks on a CPU and in one Triton kernel on a CUDA device. "linear"
-        takes time linear in n: exact (1e-12 of a kernel value) for marginal matching; for the
-        other two through `features` random features of the condition. "auto" takes "linear"
-        where that is exact and "fused" elsewhere.
+        value and gradient: in blocks on a CPU, in one Triton kernel on a CUDA device. "linear"
+        takes time linear in n: exact (1e-12 of a kernel value) for marginal matching, and
+        approximate for the other two, through `features` random features of the condition. "auto"
+        takes "linear" where that is exact and "fused" elsewhere.
     features : int
         Random features of ``method="linear"`` given a condition; the relative standard error
         of the value is at most ``sqrt(2 / features)``.
@@ -71,13 +62,16 @@ class DistributionMatchingLoss(nn.Module):
     -----
     "fused" and "linear" treat targets and sample weights as constants and can be differentiated
     once; "auto" takes "pairwise" where one of them requires a gradient. "fused" works in the
-    precision of its input and adds up in float64. On a CUDA device marginal matching of float32
-    input by Gaussian kernels does so as well, which keeps about five digits; rows further apart
-    than 1,700 roots of the narrowest bandwidth look nearer than they are there. Other devices and
-    float64 have no such bound.
+    precision of its input and sums in float64. So does marginal matching of float32 input under
+    Gaussian kernels on a CUDA device: it keeps about five digits, and rows further apart than
+    1,700 roots of the narrowest bandwidth appear nearer than they are. Other devices and float64
+    have no such limit.
 
     On a CUDA device, with input in float32, a Gaussian kernel and a given `condition_bandwidth`,
     "fused" and marginal "linear" never wait for the device, and can be captured in a CUDA graph.
+
+    On a CPU the loops use torch's threads and give them up while other programs keep the cores
+    busy, where threads would wait for each other.
 
     Examples
     --------
@@ -144,51 +138,31 @@ class DistributionMatchingLoss(nn.Module):
         generator : torch.Generator, optional
             Source of the draws of ``expectation="sampled"``.
         """
-        method = self._choose(y, sample_weight)
-        dtype = self._precision(method, y)
-        prediction = Prediction.of(dist, y, dtype)
-        condition = condition_of(self.match, prediction, x, self.condition_bandwidth)
-        if self.expectation == "sampled":
-            prediction = prediction.draw(generator)
-        shape = prediction.means.shape[:-1]
-        counts = y.new_ones(()) if sample_weight is None else sample_weight
-        y, counts = y.to(dtype).expand(shape), counts.double().expand(shape)
-        all_pairs = self.statistic == "v"
-        if method == "pairwise":
-            return pairwise(prediction, y, self.kernel, counts, condition, diagonal=all_pairs)
-        y, counts = y.detach(), counts.detach()
-        difference = Difference.of(prediction, y, counts)
-        condition = None if condition is None else in_one_row(condition, shape, dtype)
-        if method == "fused":
-            value = fused_v(difference, self.kernel, condition, diagonal=all_pairs)
-            value = value.view(shape[:-1])
-            return value if all_pairs else over_pairs(value, counts)
-        if condition is None:
-            value = linear_v(difference, self.kernel)
-        else:
-            value = random_features_v(difference, self.kernel, condition, self.features)
-        value = value.view(shape[:-1])
-        return value if all_pairs else without_diagonal(value, prediction, y, self.kernel, counts)
-
-    def _precision(self, method: Method, y: Tensor) -> torch.dtype:
-        """What the work is done in; sums are always added up in float64."""
-        in_kernels = self.match == "marginal" and isinstance(self.kernel, GaussianKernel)
-        if method == "fused" or (method == "linear" and in_kernels and in_triton(y)):
-            return torch.promote_types(y.dtype, torch.float32)
-        return torch.float64
-
-    def _choose(self, y: Tensor, sample_weight: Tensor | None = None) -> Method:
-        """Fastest exact method for the question asked."""
-        if self.method != "auto":
-            return self.method
-        if y.requires_grad or (sample_weight is not None and sample_weight.requires_grad):
-            return "pairwise"
-        # On a GPU the range of the data is not to be waited for.
-        sorts = self.expectation == "sampled" or y.device.type == "cpu"
-        exact = isinstance(self.kernel, GaussianKernel) or (
-            isinstance(self.kernel, EnergyKernel) and sorts
+        path = choose_path(
+            self.method,
+            self.match,
+            self.kernel,
+            y,
+            sampled=self.expectation == "sampled",
+            needs_grad=any(each is not None and each.requires_grad for each in (y, sample_weight)),
         )
-        return "linear" if self.match == "marginal" and exact else "fused"
+
+        def mmd(weights: Tensor, means: Tensor, scales: Tensor) -> Tensor:
+            prediction = Prediction.of(weights, means, scales, path.dtype)
+            condition = scaled_condition(self.match, prediction, x, self.condition_bandwidth)
+            if self.expectation == "sampled":
+                prediction = prediction.draw(generator)
+            rows = prediction.means.shape[:-1]
+            targets = y.to(path.dtype).expand(rows)
+            row_weights = y.new_ones(()) if sample_weight is None else sample_weight
+            data = prediction, targets, self.kernel, row_weights.double().expand(rows), condition
+            diagonal = self.statistic == "v"
+            if path.name == "pairwise":
+                return pairwise_mmd(*data, diagonal=diagonal)
+            return fast_mmd(*data, diagonal=diagonal, path=path, features=self.features)
+
+        normals = normals_of(dist, y)
+        return mmd(*normals) if path.name == "pairwise" else on_one_thread(mmd, *normals)
 
 
 def _check(name: str, value: str, choices: tuple[str, ...]) -> None:

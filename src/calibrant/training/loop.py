@@ -16,10 +16,10 @@ from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_
 
 from calibrant.networks import MemberNetworks
+from calibrant.threads import Threads, available_threads, one_thread
 from calibrant.training.adam import Adam
 from calibrant.training.averaging import WeightAverage
 from calibrant.training.best import BestWeights
-from calibrant.training.devices import Threads
 from calibrant.training.history import HistoryRecorder, Record
 from calibrant.training.progress import Progress, Snapshot
 from calibrant.training.replay import Replay, own_stream
@@ -27,6 +27,7 @@ from calibrant.training.rows import MemberRows, Rows
 from calibrant.training.stage import Objective, Stage
 
 _CLIP = 10.0  # largest norm of a member's gradient; it binds only when a likelihood explodes
+_PRODUCTS = 4e6  # of a number and a weight, that make one more thread worth it
 _EPOCHS_AHEAD = 8  # that a GPU runs before the host waits for their scores
 
 
@@ -66,8 +67,8 @@ def run_stage(
     steps = math.ceil(train.n_rows / stage.batch_size)
     average = WeightAverage(network, stage.average * steps) if stage.average else None
     progress.start(stage)
-    products = network.products(min(stage.batch_size, train.n_rows), train.steps)
-    with Threads(0 if on_gpu else products) as threads, own_stream(device):
+    most = _worthwhile_threads(network, min(stage.batch_size, train.n_rows), train.steps)
+    with one_thread(), own_stream(device):
         first = validation_score(stage.score, network, validation)
         best = BestWeights(network, first, stage.patience, latest=not stage.keep_best)
 
@@ -79,10 +80,10 @@ def run_stage(
             best.update(score)
             return score
 
-        steps_on = (
+        run_step = (
             Replay(step, generators[:1])
             if on_gpu and "loss" in stage.recordable
-            else threads.watch(step)
+            else _on_threads(step, 1 if on_gpu else most)
         )
         scored = Replay(evaluate) if on_gpu and "score" in stage.recordable else evaluate
         recorder = HistoryRecorder(stage, first, progress, best, snapshot)
@@ -91,7 +92,7 @@ def run_stage(
             if stage.decay:
                 optimiser.set_rate(stage.rate(epoch))
             order = batches(train.n_rows, stage.batch_size, orders)
-            loss = run_epoch(steps_on, network, order, average)
+            loss = run_epoch(run_step, network, order, average)
             with average.in_place() if average else nullcontext():
                 recorder.add(loss, scored())
                 if epoch % ahead == 0 or epoch == stage.epochs:
@@ -101,6 +102,19 @@ def run_stage(
         progress.finish(stage)
         best.restore()
     return recorder.records(models)
+
+
+def _worthwhile_threads(network: MemberNetworks, rows: int, steps: int) -> int:
+    """Threads that the products of one step are worth; what the loss takes is not counted."""
+    return max(1, min(available_threads(), int(network.products(rows, steps) / _PRODUCTS)))
+
+
+def _on_threads(step: Callable[[Tensor], Tensor], most: int) -> Callable[[Tensor], Tensor]:
+    """Return the step run on at most so many threads, fewer where they lose."""
+    if most == 1:
+        return step
+    threads = Threads(most)
+    return lambda index: threads.run(partial(step, index))
 
 
 def run_epoch(

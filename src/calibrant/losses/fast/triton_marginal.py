@@ -1,9 +1,9 @@
-"""Marginal matching in Triton: the GPU twin of `_spectral`.
+"""Marginal matching in Triton: the GPU twin of `characteristic`.
 
-All kernels share waves at equal steps of frequency, so that a wave follows from the one before by
-a rotation, and sines and exponentials are needed for every sixteenth alone. The step and the
-number of waves follow from the range of the data on the device itself: the host never waits, and a
-step of training can be captured in a CUDA graph. Every batch has waves of its own.
+All kernels share equidistant frequencies, so that each wave follows from the one before by a
+rotation, and sines and exponentials are computed for every sixteenth only. The step and the number
+of frequencies follow from the range of the data on the device itself: the host never waits, and a
+training step can be captured in a CUDA graph. Every batch has frequencies of its own.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from calibrant.kernels import GaussianKernel
-from calibrant.losses._difference import Difference
-from calibrant.losses._spectral import TAIL
+from calibrant.losses.fast.frequencies import TAIL
+from calibrant.losses.fast.signed_measure import SignedMeasure
 
-# Up to about 1700 times the root of the narrowest bandwidth fits between two rows; beyond, far
-# rows look nearer than they are (the kernel is periodic), which no value at hand forbids.
-_MOST_WAVES = 2048
-_GROUP = 16  # waves that follow from one another; the next ones start afresh
+# Enough for rows up to about 1700 roots of the narrowest bandwidth apart. Beyond, distant rows
+# appear nearer than they are, since the kernel is periodic; the host can't check without waiting.
+_MOST_FREQUENCIES = 2048
+_GROUP = 16  # waves that follow from one another before sines are computed again
 _ROWS = 256  # positions at a time
 _PROGRAMS = 264  # of the first pass, over all batches: two on each multiprocessor of an H200
 _LOG2E = 1.0 / math.log(2.0)
@@ -32,8 +32,8 @@ _LOG2E = 1.0 / math.log(2.0)
 
 @triton.jit
 def _wave(turns):
-    """Cosine less 1 and sine of an angle in turns, given in float64, to all digits of float32."""
-    # Adding and taking away 1.5 * 2^52 rounds to the nearest whole turn.
+    """Cosine minus 1 and sine of an angle in turns, given in float64, to all digits of float32."""
+    # Adding and subtracting 1.5 * 2^52 rounds to the nearest whole turn.
     turns -= (turns + 6755399441055744.0) - 6755399441055744.0
     x = (turns * 3.141592653589793).to(tl.float32)
     t = x * x
@@ -47,7 +47,7 @@ def _wave(turns):
 
 
 @triton.jit
-def _fade(x, LOG2E: tl.constexpr):
+def _expm1(x, LOG2E: tl.constexpr):
     """``e^x - 1`` for x <= 0, to nearly all digits of float32 also where x is small."""
     near = (((x * (1.0 / 720.0) + 1.0 / 120.0) * x + 1.0 / 24.0) * x + 1.0 / 6.0) * x + 0.5
     return tl.where(x > -0.25, near * x * x + x, tl.exp2(x * LOG2E) - 1.0)
@@ -57,7 +57,7 @@ def _fade(x, LOG2E: tl.constexpr):
 def _plan(
     ranges, narrowest, widest, PROGRAMS: tl.constexpr, TAIL: tl.constexpr, MOST: tl.constexpr
 ):
-    """Turns per unit of distance from one wave to the next, and the number of waves."""
+    """Step between frequencies, in turns per unit of distance, and their number."""
     at = tl.arange(0, PROGRAMS)
     reach = tl.max(tl.load(ranges + at), axis=0) - tl.min(tl.load(ranges + PROGRAMS + at), axis=0)
     variance = tl.max(tl.load(ranges + 2 * PROGRAMS + at), axis=0)
@@ -75,8 +75,8 @@ def _plan(
 def _start(position, variance, step, first, LOG2E: tl.constexpr, DAMPED: tl.constexpr):
     """Wave `first` of every position, the rotation to the next one, and how that changes.
 
-    Whatever is near 1, cosines and the change, comes less 1: low waves of wide kernels hardly
-    differ from it, and a GPU's exponential is off by 1e-7 in every row alike.
+    Whatever is near 1, cosines and the change, is stored minus 1: waves of low frequency hardly
+    differ from it, and the exponential of a GPU is off by 1e-7 in every row alike.
     """
     turn = position.to(tl.float64) * step
     cosine, sine = _wave(turn * first)
@@ -85,17 +85,20 @@ def _start(position, variance, step, first, LOG2E: tl.constexpr, DAMPED: tl.cons
     if DAMPED:
         w = 6.283185307179586 * step
         decay = (-0.5 * w * w).to(tl.float32) * variance
-        fade = _fade(decay * (first * first), LOG2E)
-        cosine, sine = (cosine + fade) + fade * cosine, sine + fade * sine
-        fade = _fade(decay * (2.0 * first + 1.0), LOG2E)
-        on_cosine, on_sine = (on_cosine + fade) + fade * on_cosine, on_sine + fade * on_sine
-        change = _fade(2.0 * decay, LOG2E)
+        damping = _expm1(decay * (first * first), LOG2E)
+        cosine, sine = (cosine + damping) + damping * cosine, sine + damping * sine
+        damping = _expm1(decay * (2.0 * first + 1.0), LOG2E)
+        on_cosine, on_sine = (
+            (on_cosine + damping) + damping * on_cosine,
+            on_sine + damping * on_sine,
+        )
+        change = _expm1(2.0 * decay, LOG2E)
     return cosine, sine, on_cosine, on_sine, change
 
 
 @triton.jit
 def _turn(cosine, sine, on_cosine, on_sine, change, DAMPED: tl.constexpr):
-    """Next wave of every position, and the rotation from there; cosines come less 1."""
+    """Next wave of every position, and the rotation from there; cosines minus 1."""
     turned = (cosine + on_cosine) + cosine * on_cosine - sine * on_sine
     sine = (sine + on_sine) + cosine * on_sine + sine * on_cosine
     if DAMPED:
@@ -108,7 +111,7 @@ def _turn(cosine, sine, on_cosine, on_sine, change, DAMPED: tl.constexpr):
 def _find_range(
     y, means, variances, ranges, n, normals, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """Highest and lowest position and largest variance that each program meets."""
+    """Highest and lowest position and largest variance that each program finds."""
     program, batch = tl.program_id(0), tl.program_id(1)
     high = tl.full([BLOCK], float("-inf"), tl.float32)
     low = tl.full([BLOCK], float("inf"), tl.float32)
@@ -135,7 +138,7 @@ def _add_waves(
     sums, position, variance, mass, step, first,
     GROUP: tl.constexpr, LOG2E: tl.constexpr, DAMPED: tl.constexpr,
 ):  # fmt: skip
-    """Add the waves from `first` on, times the masses, to sums of cosines and sines in turn."""
+    """Add the waves from `first` on, times the masses, to alternating sums of cosines and sines."""
     cosine, sine, on_cosine, on_sine, change = _start(
         position, variance, step, first, LOG2E, DAMPED
     )
@@ -149,25 +152,25 @@ def _add_waves(
 
 @triton.jit
 def _transform(
-    y, share, means, variances, masses, ranges, sums, n, normals, narrowest, widest,
+    y, y_masses, means, variances, masses, ranges, sums, n, normals, narrowest, widest,
     PROGRAMS: tl.constexpr, ROWS: tl.constexpr, GROUP: tl.constexpr, MOST: tl.constexpr,
     TAIL: tl.constexpr, LOG2E: tl.constexpr,
 ):  # fmt: skip
-    """Characteristic function of the difference, a share of the positions for each program.
+    """Characteristic function of the measure, a share of the positions for each program.
 
-    A lane adds up its own rows; lanes meet once for every group of waves.
+    A lane sums its own rows; sums over lanes are taken once for every group of waves.
     """
     program, batch = tl.program_id(0), tl.program_id(1)
     step, count = _plan(ranges + batch * 3 * PROGRAMS, narrowest, widest, PROGRAMS, TAIL, MOST)
     own = sums + (batch * tl.num_programs(0) + program) * 2 * MOST
     for node in range(0, count, GROUP):
         first = node + 1.0
-        # Cosines less 1 each, which adds up to nothing over targets and normals.
+        # Cosines minus 1: the ones add up to 0 over targets and normals.
         added = (tl.zeros([ROWS], dtype=tl.float32),) * (2 * GROUP)
         for start in range(program * ROWS, n, tl.num_programs(0) * ROWS):
             i = start + tl.arange(0, ROWS)
             position = tl.load(y + batch * n + i, mask=i < n, other=0.0)
-            mass = tl.load(share + batch * n + i, mask=i < n, other=0.0)
+            mass = tl.load(y_masses + batch * n + i, mask=i < n, other=0.0)
             added = _add_waves(added, position, 0.0, mass, step, first, GROUP, LOG2E, False)
         for start in range(program * ROWS, normals, tl.num_programs(0) * ROWS):
             i = start + tl.arange(0, ROWS)
@@ -188,7 +191,7 @@ def _power(
     PROGRAMS: tl.constexpr, SLOTS: tl.constexpr, GROUP: tl.constexpr, COUNT: tl.constexpr,
     MOST: tl.constexpr, TAIL: tl.constexpr,
 ):  # fmt: skip
-    """Sum of the programs; its squares, weighted; and what multiplies the waves in the gradient."""
+    """Sum over programs, its weighted squares, and the factors of the waves in the gradient."""
     batch = tl.program_id(1)
     step, count = _plan(ranges + batch * 3 * PROGRAMS, narrowest, widest, PROGRAMS, TAIL, MOST)
     node = tl.program_id(0) * GROUP + tl.arange(0, GROUP)
@@ -219,9 +222,9 @@ def _power(
 def _gather(
     means, variances, masses, ranges, coefficients, upstream, by_mean, by_variance, by_mass,
     normals, narrowest, widest, PROGRAMS: tl.constexpr, ROWS: tl.constexpr, GROUP: tl.constexpr,
-    MOST: tl.constexpr, TAIL: tl.constexpr, LOG2E: tl.constexpr, OF_MASS: tl.constexpr,
+    MOST: tl.constexpr, TAIL: tl.constexpr, LOG2E: tl.constexpr, BY_MASS: tl.constexpr,
 ):  # fmt: skip
-    """Gradients by mean, variance and, where asked for, mass."""
+    """Gradients by mean, variance and, if `BY_MASS`, mass."""
     batch = tl.program_id(1)
     step, count = _plan(ranges + batch * 3 * PROGRAMS, narrowest, widest, PROGRAMS, TAIL, MOST)
     i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -229,9 +232,9 @@ def _gather(
     at = batch * normals + i
     mean = tl.load(means + at, mask=here, other=0.0)
     variance = tl.load(variances + at, mask=here, other=0.0)
-    level = tl.zeros([ROWS], dtype=tl.float32)
-    slope = tl.zeros([ROWS], dtype=tl.float32)
-    bend = tl.zeros([ROWS], dtype=tl.float32)
+    sum_mass = tl.zeros([ROWS], dtype=tl.float32)
+    sum_mean = tl.zeros([ROWS], dtype=tl.float32)
+    sum_variance = tl.zeros([ROWS], dtype=tl.float32)
     coefficients += batch * 2 * MOST
     for node in range(0, count, GROUP):
         first = node + 1.0
@@ -241,33 +244,33 @@ def _gather(
             with_sine = tl.load(coefficients + MOST + node + wave)
             number = first + wave
             along = with_cosine * cosine + with_cosine + with_sine * sine
-            if OF_MASS:
-                level += along
+            if BY_MASS:
+                sum_mass += along
             across = with_sine * cosine + with_sine - with_cosine * sine
-            slope += number * across
-            bend += number * number * along
+            sum_mean += number * across
+            sum_variance += number * number * along
             cosine, sine, on_cosine, on_sine = _turn(cosine, sine, on_cosine, on_sine, change, True)
     twice = 2.0 * tl.load(upstream + batch).to(tl.float32)
-    if OF_MASS:
-        tl.store(by_mass + at, twice * level, mask=here)
+    if BY_MASS:
+        tl.store(by_mass + at, twice * sum_mass, mask=here)
     w = 6.283185307179586 * step.to(tl.float32)
     factor = twice * w * tl.load(masses + at, mask=here, other=0.0)
-    tl.store(by_mean + at, factor * slope, mask=here)
-    tl.store(by_variance + at, -0.5 * w * factor * bend, mask=here)
+    tl.store(by_mean + at, factor * sum_mean, mask=here)
+    tl.store(by_variance + at, -0.5 * w * factor * sum_variance, mask=here)
 
 
-def waves_v(difference: Difference, kernel: GaussianKernel) -> Tensor:
+def triton_mmd(measure: SignedMeasure, kernel: GaussianKernel) -> Tensor:
     """Squared MMD of the marginals, V-statistic, (B,), in one pass, and one for the gradient.
 
-    Waves in float32, sums over lanes in float64: values keep five digits. At most 2048 waves.
+    Waves in float32, sums over lanes in float64: values keep five digits. At most 2048 frequencies.
     """
-    y, share, means, variances, masses = (part.flatten(1).contiguous() for part in difference)
+    y, y_masses, means, variances, masses = (part.flatten(1).contiguous() for part in measure)
     h = kernel.bandwidths
-    value: Tensor = _Waves.apply(means, variances, masses, y, share, h)
+    value: Tensor = _Marginal.apply(means, variances, masses, y, y_masses, h)
     return value
 
 
-class _Waves(torch.autograd.Function):
+class _Marginal(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
@@ -275,13 +278,13 @@ class _Waves(torch.autograd.Function):
         variances: Tensor,
         masses: Tensor,
         y: Tensor,
-        share: Tensor,
+        y_masses: Tensor,
         bandwidths: tuple[float, ...],
     ) -> Tensor:
         (batches, n), normals = y.shape, means.shape[1]
         ends = min(bandwidths), max(bandwidths)
-        rule = {"MOST": _MOST_WAVES, "TAIL": TAIL}
-        # Every program of every pass looks at all ranges: few of them, a power of 2.
+        rule = {"MOST": _MOST_FREQUENCIES, "TAIL": TAIL}
+        # Every program of every pass reads all ranges: few of them, a power of 2.
         block = 1024
         programs = min(128, triton.next_power_of_2(triton.cdiv(normals, block)))
         ranges = torch.empty(batches, 3, programs, device=y.device)
@@ -290,16 +293,18 @@ class _Waves(torch.autograd.Function):
         )
         rule["PROGRAMS"] = programs
         slots = min(triton.cdiv(max(n, normals), _ROWS), max(1, _PROGRAMS // batches))
-        shape = batches, slots, 2, _MOST_WAVES
+        shape = batches, slots, 2, _MOST_FREQUENCIES
         sums = torch.empty(shape, dtype=torch.float64, device=y.device)
         _transform[(slots, batches)](
-            y, share, means, variances, masses, ranges, sums, n, normals, *ends,
+            y, y_masses, means, variances, masses, ranges, sums, n, normals, *ends,
             ROWS=_ROWS, GROUP=_GROUP, LOG2E=_LOG2E, **rule,
         )  # fmt: skip
         roots = tuple(math.sqrt(h) for h in bandwidths)
-        coefficients = torch.empty(batches, 2, _MOST_WAVES, device=y.device)
-        values = torch.empty(batches, _MOST_WAVES // _GROUP, dtype=torch.float64, device=y.device)
-        _power[(_MOST_WAVES // _GROUP, batches)](
+        coefficients = torch.empty(batches, 2, _MOST_FREQUENCIES, device=y.device)
+        values = torch.empty(
+            batches, _MOST_FREQUENCIES // _GROUP, dtype=torch.float64, device=y.device
+        )
+        _power[(_MOST_FREQUENCIES // _GROUP, batches)](
             sums, ranges, bandwidths, roots, coefficients, values, slots, *ends,
             SLOTS=min(128, triton.next_power_of_2(slots)), GROUP=_GROUP, COUNT=len(bandwidths),
             **rule,
@@ -314,12 +319,12 @@ class _Waves(torch.autograd.Function):
         means, variances, masses, ranges, coefficients = ctx.saved_tensors
         ends, rule = ctx.rule
         batches, normals = means.shape
-        of_mass = ctx.needs_input_grad[2]
-        gradients = [torch.empty_like(means) for _ in range(2 + of_mass)]
+        with_mass = ctx.needs_input_grad[2]
+        gradients = [torch.empty_like(means) for _ in range(2 + with_mass)]
         by_mean, by_variance, by_mass = *gradients[:2], gradients[-1]
         _gather[(triton.cdiv(normals, _ROWS), batches)](
             means, variances, masses, ranges, coefficients, upstream[0].contiguous(),
             by_mean, by_variance, by_mass, normals, *ends,
-            ROWS=_ROWS, GROUP=_GROUP, LOG2E=_LOG2E, OF_MASS=of_mass, **rule,
+            ROWS=_ROWS, GROUP=_GROUP, LOG2E=_LOG2E, BY_MASS=with_mass, **rule,
         )  # fmt: skip
-        return by_mean, by_variance, by_mass if of_mass else None, None, None, None
+        return by_mean, by_variance, by_mass if with_mass else None, None, None, None

@@ -1,4 +1,4 @@
-"""What rows are compared given: nothing, the input, or the prediction."""
+"""The condition under which rows are compared: none, the input, or the prediction."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from torch import Tensor
 
 from calibrant.errors import ParameterError
 from calibrant.kernels import median_squared_distances
-from calibrant.losses._prediction import Prediction
+from calibrant.losses.prediction import Prediction
 
 Match = Literal["marginal", "joint", "distribution"]
 
 
-def condition_of(
+def scaled_condition(
     match: Match, prediction: Prediction, x: Tensor | None, bandwidth: float | Tensor | None
 ) -> Tensor | None:
     """Condition z of every row, (..., n, d), in units in which its bandwidth is 1.
@@ -33,7 +33,7 @@ def condition_of(
             raise ParameterError('match="joint" compares given the input: pass x, (n, d).')
         z = x.detach()
     else:
-        z = _moments(prediction)
+        z = _mean_and_log_spread(prediction)
     # Squared distances of float32 rows far from 0 would be differences of large numbers.
     z = z.double()
     z = z - z.mean(dim=-2, keepdim=True)
@@ -50,15 +50,9 @@ def condition_of(
     return z / bandwidth.to(z).sqrt()[..., None, None]
 
 
-def in_one_row(z: Tensor, shape: torch.Size, dtype: torch.dtype) -> Tensor:
-    """Conditions of batches of `shape` (..., n), the batches behind each other, (B, n, d)."""
-    z = z.to(dtype).expand(*shape, -1)
-    return z.reshape(-1, *z.shape[-2:])
-
-
-def _moments(prediction: Prediction) -> Tensor:
-    """Mean and log spread of every row, (..., n, 2)."""
-    # No gradient through the condition: moving apart must not count as calibration.
+def _mean_and_log_spread(prediction: Prediction) -> Tensor:
+    """Mean and logarithm of the standard deviation of every row, (..., n, 2)."""
+    # Without gradient: moving conditions apart must not count as calibration.
     w, m, v = (part.detach() for part in prediction)
     mean = (w * m).sum(dim=-1)
     variance = (w * (v + m**2)).sum(dim=-1) - mean**2

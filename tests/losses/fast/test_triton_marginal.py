@@ -1,4 +1,4 @@
-"""The Triton kernel, run by Triton's interpreter on a CPU (see tests/conftest.py)."""
+"""Marginal matching in Triton, run by its interpreter on a CPU (see tests/conftest.py)."""
 
 from __future__ import annotations
 
@@ -6,91 +6,24 @@ import numpy as np
 import pytest
 import torch
 
-from calibrant.kernels import PUBLISHED_BANDWIDTHS, GaussianKernel, adaptive_bandwidths
-from calibrant.losses._difference import Difference
-from calibrant.losses._fused import add_up_pairs
+from calibrant.kernels import PUBLISHED_BANDWIDTHS, adaptive_bandwidths
 
 triton = pytest.importorskip("triton", reason="Triton is not installed (Linux only)")
 tl = triton.language
-from calibrant.losses._triton_waves import _wave  # noqa: E402
+from calibrant.losses.fast.triton_marginal import _wave  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 @pytest.fixture
-def kernel_module(monkeypatch):
-    from calibrant.losses import _triton
-
-    # Small blocks, so that few rows already fill several.
-    monkeypatch.setattr(_triton, "_SMALL", _triton.Tiles(columns=32, rows=16, each=32, warps=1))
-    return _triton
-
-
-def difference(batches: int, n: int, k: int) -> Difference:
-    rng = np.random.default_rng(n + k)
-    y, means = rng.random((batches, n)), rng.random((batches, n, k))
-    share = rng.dirichlet(np.ones(n), batches)
-    weights = rng.dirichlet(np.ones(k), (batches, n))
-    variances, masses = 0.05 * rng.random((batches, n, k)), -share[..., None] * weights
-    parts = (y, share, means, variances, masses)
-    return Difference(*(torch.tensor(a, dtype=torch.float32, device=DEVICE) for a in parts))
-
-
-@pytest.mark.parametrize("n", [1, 3, 37])
-@pytest.mark.parametrize("k", [1, 3])
-@pytest.mark.parametrize("conditional", [True, False])
-@pytest.mark.parametrize("bandwidths", [adaptive_bandwidths(0.3), (1.0, 64.0)])
-def test_the_kernel_is_the_blockwise_pass(kernel_module, n, k, conditional, bandwidths) -> None:
-    data = difference(2, n, k)
-    z = torch.tensor(np.random.default_rng(0).random((2, n, 4)), dtype=torch.float32, device=DEVICE)
-    condition = z / 0.3**0.5 if conditional else None
-    exact = condition.double() if conditional else None
-    kernel = GaussianKernel(bandwidths)
-    diagonal = n != 3
-    truth = add_up_pairs(Difference(*(p.double() for p in data)), kernel, exact, diagonal)
-    ours = kernel_module.add_up_pairs(data, kernel, condition, diagonal)
-    pairs = zip(ours.normals, truth.normals, strict=True)
-    for mine, theirs in [(ours.targets, truth.targets), *pairs]:
-        assert mine.dtype == torch.float64
-        allowed = 1e-5 * float(theirs.abs().max())
-        torch.testing.assert_close(mine, theirs, rtol=2e-5, atol=allowed)
-
-
-def test_each_member_has_a_bandwidth_of_its_own(kernel_module, monkeypatch) -> None:
-    from calibrant.losses import DistributionMatchingLoss, _fused
-
-    monkeypatch.setattr(_fused, "_choose", lambda *_: kernel_module.add_up_pairs)
-    rng = np.random.default_rng(0)
-    y, mean, x = (
-        torch.tensor(rng.random(shape), dtype=torch.float32, device=DEVICE)
-        for shape in ((2, 40), (2, 40), (2, 40, 3))
-    )
-    mean.requires_grad_()
-    own = torch.tensor([0.05, 1.0], device=DEVICE)
-
-    def evaluate(bandwidth, members):
-        loss = DistributionMatchingLoss("joint", (0.1, 1.0), condition_bandwidth=bandwidth)
-        dist = torch.distributions.Normal(mean[members], torch.full_like(y[members], 0.1))
-        value = loss(dist, y[members], x[members])
-        return value.detach(), torch.autograd.grad(value.sum(), mean)[0]
-
-    values, gradient = evaluate(own, slice(None))
-    alone = [evaluate(float(own[m]), m) for m in range(2)]
-    torch.testing.assert_close(values, torch.stack([each for each, _ in alone]), rtol=1e-5, atol=0)
-    torch.testing.assert_close(gradient, alone[0][1] + alone[1][1])
-
-
-@pytest.fixture
-def waves_module(monkeypatch):
+def in_triton(monkeypatch):
     """Marginal matching in Triton also where the numbers are on a CPU."""
-    from calibrant.losses import _linear, _triton_waves, matching
+    from calibrant.losses.fast import switch, triton_marginal
 
     # Few programs, which an interpreter takes one by one, but more than one of each.
-    for name, value in {"PROGRAMS": 4, "MOST_WAVES": 512}.items():
-        monkeypatch.setattr(_triton_waves, f"_{name}", value)
-    for module in (_linear, matching):
-        monkeypatch.setattr(module, "in_triton", lambda y: y.dtype != torch.float64)
-    return _triton_waves
+    for name, value in {"PROGRAMS": 4, "MOST_FREQUENCIES": 512}.items():
+        monkeypatch.setattr(triton_marginal, f"_{name}", value)
+    monkeypatch.setattr(switch, "triton_applies", lambda y: y.dtype != torch.float64)
 
 
 def marginal(n: int, k: int, dtype: torch.dtype, statistic: str, bandwidths):
@@ -124,11 +57,11 @@ def marginal(n: int, k: int, dtype: torch.dtype, statistic: str, bandwidths):
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("statistic", ["u", "v"])
 @pytest.mark.parametrize("bandwidths", [(0.01, 0.1), PUBLISHED_BANDWIDTHS])
-def test_marginal_matching_is_the_exact_sum(waves_module, n, k, statistic, bandwidths) -> None:
+def test_marginal_matching_is_the_exact_sum(in_triton, n, k, statistic, bandwidths) -> None:
     compare_marginal(n, k, statistic, bandwidths)
 
 
-def test_marginal_matching_with_many_waves(waves_module) -> None:
+def test_marginal_matching_with_many_frequencies(in_triton) -> None:
     compare_marginal(127, 3, "u", adaptive_bandwidths(0.3))
 
 
@@ -141,7 +74,7 @@ def compare_marginal(n: int, k: int, statistic: str, bandwidths) -> None:
         assert (mine.double() - theirs).norm() <= 1e-5 * scale
 
 
-def test_wide_kernels_keep_their_digits(waves_module, monkeypatch) -> None:
+def test_wide_kernels_keep_their_digits(in_triton, monkeypatch) -> None:
     """Waves that hardly differ from 1, with an exponential as inexact as that of a GPU."""
     from triton.runtime.interpreter import InterpreterBuilder
 
@@ -179,7 +112,7 @@ def evaluate_waves(turns, cosines, sines, SIZE: tl.constexpr):
     tl.store(sines + at, sine)
 
 
-def test_waves_are_off_by_chance_alone() -> None:
+def test_errors_of_waves_are_random() -> None:
     """Angles all round: errors of one sign would not average out over the rows."""
     turns = torch.linspace(-3.0, 3.0, 1 << 14, dtype=torch.float64, device=DEVICE)
     cosines, sines = (torch.empty(1 << 14, device=DEVICE) for _ in range(2))
@@ -192,7 +125,7 @@ def test_waves_are_off_by_chance_alone() -> None:
             assert (error * shape).mean().abs() < 5e-9
 
 
-def test_marginal_matching_of_one_row(waves_module) -> None:
+def test_marginal_matching_of_one_row(in_triton) -> None:
     value, *gradients = marginal(1, 1, torch.float32, "v", PUBLISHED_BANDWIDTHS)
     truth, *exact = marginal(1, 1, torch.float64, "v", PUBLISHED_BANDWIDTHS)
     torch.testing.assert_close(value, truth, rtol=1e-5, atol=0)
@@ -200,8 +133,8 @@ def test_marginal_matching_of_one_row(waves_module) -> None:
         torch.testing.assert_close(mine.double(), theirs, rtol=1e-5, atol=1e-7)
 
 
-def test_members_of_different_range_do_not_meet(waves_module) -> None:
-    """Each batch has waves of its own: what one member does, the other does not notice."""
+def test_members_of_different_range_do_not_meet(in_triton) -> None:
+    """Each batch has frequencies of its own: one member does not affect the other."""
     from calibrant.losses import DistributionMatchingLoss
 
     rng = np.random.default_rng(0)
@@ -215,7 +148,7 @@ def test_members_of_different_range_do_not_meet(waves_module) -> None:
         assert loss(dist, y)[1] == alone
 
 
-def test_more_waves_than_there_is_room_for_still_are_a_loss(waves_module) -> None:
+def test_more_frequencies_than_there_is_room_for_still_make_a_loss(in_triton) -> None:
     """Rows too far apart for the narrowest kernel: finite, not below zero, with a gradient."""
     from calibrant.losses import DistributionMatchingLoss
 

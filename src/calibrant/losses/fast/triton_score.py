@@ -1,7 +1,7 @@
-"""The kernel score of the energy kernel in Triton: the GPU twin of `score_rows`.
+"""The kernel score of the energy kernel in Triton: the GPU twin of `pairwise.row_scores`.
 
-A few hundred rows of a few normals are nothing to a GPU: a step of training pays by the launch. One
-launch gives the score and all its slopes, which the gradient only has to multiply.
+A few hundred rows of a few normals are little work for a GPU: a training step pays per launch. One
+launch computes the score and all its derivatives, which the backward pass only has to multiply.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-MOST_NORMALS = 32  # of a row; a program goes through their pairs in a loop written out
-_BLOCK = 128  # normals of a program, one for each of its threads
+MOST_NORMALS = 32  # per row; a program visits their pairs in an unrolled loop
+_BLOCK = 128  # normals per program, one for each of its threads
 _WARPS = 4
-_TINY = 1e-30  # least variance, as in `EnergyKernel`
+_TINY = 1e-30  # smallest variance, as in `EnergyKernel`
 
 
 @triton.jit
-def _slopes(distance, variance, TINY: tl.constexpr):
-    """``E|D|`` and its derivatives by distance and by variance, as in `EnergyKernel.slopes`."""
+def _value_and_grad(distance, variance, TINY: tl.constexpr):
+    """``E|D|`` and its derivatives by distance and by variance, as in `EnergyKernel`."""
     scale = tl.sqrt(tl.maximum(variance, TINY))
     z = distance / scale
     density = 0.3989422804014327 * tl.exp(-0.5 * z * z)
@@ -32,11 +32,11 @@ def _slopes(distance, variance, TINY: tl.constexpr):
 
 @triton.jit(do_not_specialize=["rows"])
 def _score(
-    y, weights, means, scales, scores, slopes, rows,
+    y, weights, means, scales, scores, grads, rows,
     weights_row, weights_normal, means_row, means_normal, scales_row, scales_normal,
     K: tl.constexpr, ROWS: tl.constexpr, NORMALS: tl.constexpr, TINY: tl.constexpr,
 ):  # fmt: skip
-    """Scores of some rows, and their slopes by weight, mean and scale of every normal."""
+    """Scores of some rows, and their derivatives by weight, mean and scale of every normal."""
     i = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     k = tl.arange(0, NORMALS)[None, :]
     row = i < rows
@@ -49,10 +49,10 @@ def _score(
     scale = tl.load(scales + k * scales_normal, mask=here, other=1.0)
     variance = scale * scale
     target = tl.load(y + i, mask=row, other=0.0)
-    away, steep, curved = _slopes(mean - target, variance, TINY)
+    away, target_by_distance, target_by_var = _value_and_grad(mean - target, variance, TINY)
 
-    # How much farther from the target than from the prediction: weights that add up to 1 but for
-    # rounding do no harm to differences.
+    # How much farther from the target than from the prediction: in differences it does no harm
+    # that weights add up to 1 only up to rounding.
     farther = tl.zeros_like(mean)
     by_mean = tl.zeros_like(mean)
     by_variance = tl.zeros_like(mean)
@@ -60,28 +60,30 @@ def _score(
         share = tl.load(weights + other * weights_normal, mask=row, other=0.0)
         distance = mean - tl.load(means + other * means_normal, mask=row, other=0.0)
         spread = tl.load(scales + other * scales_normal, mask=row, other=1.0)
-        apart, pair_steep, pair_curved = _slopes(distance, variance + spread * spread, TINY)
+        apart, pair_by_distance, pair_by_var = _value_and_grad(
+            distance, variance + spread * spread, TINY
+        )
         farther += share * (away - apart)
-        by_mean += share * (steep - pair_steep)
-        by_variance += share * (curved - pair_curved)
+        by_mean += share * (target_by_distance - pair_by_distance)
+        by_variance += share * (target_by_var - pair_by_var)
 
     # E|Y - y| once more than in `farther`: 2 E|Y - y| - E|Y - Y'| in all.
     expected = tl.sum(weight * away, axis=1, keep_dims=True)
     tl.store(scores + i, tl.sum(weight * (farther + expected), axis=1, keep_dims=True), mask=row)
-    slopes += i * K + k
+    grads += i * K + k
     plane = rows.to(tl.int64) * K
-    tl.store(slopes, 2.0 * farther, mask=here)
-    tl.store(slopes + plane, 2.0 * weight * by_mean, mask=here)
-    tl.store(slopes + 2 * plane, 4.0 * weight * scale * by_variance, mask=here)
+    tl.store(grads, 2.0 * farther, mask=here)
+    tl.store(grads + plane, 2.0 * weight * by_mean, mask=here)
+    tl.store(grads + 2 * plane, 4.0 * weight * scale * by_variance, mask=here)
 
 
 def energy_score(weights: Tensor, means: Tensor, scales: Tensor, y: Tensor) -> Tensor:
-    """``2 E|Y - y| - E|Y - Y'|`` of every row, (..., n), in float32.
+    """``2 E|Y - y| - E|Y - Y'|`` per row, (..., n), in float32.
 
     Parameters
     ----------
     weights, means, scales : tensors of shape (..., n, K), K at most `MOST_NORMALS`
-        Mixtures of K normals; the weights of a row add up to 1, and may be those of all rows, (K,).
+        Mixtures of K normals; the weights of a row add up to 1, and may be shared, (K,).
     y : tensor of shape (..., n) or (n,)
     """
     return cast(Tensor, _EnergyScore.apply(weights.expand_as(means), means, scales, y))
@@ -91,22 +93,22 @@ class _EnergyScore(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weights: Tensor, means: Tensor, scales: Tensor, y: Tensor) -> Tensor:
         *batch, k = means.shape
-        # Parts of one output of a network lie between each other: strides, not copies.
+        # The parts of one network output are interleaved: strides avoid copies.
         parts = [part.float().reshape(-1, k) for part in (weights, means, scales)]
         targets = y.float().expand(batch).contiguous()
-        scores, slopes = torch.empty_like(targets), targets.new_empty(3, *means.shape)
+        scores, grads = torch.empty_like(targets), targets.new_empty(3, *means.shape)
         normals = triton.next_power_of_2(k)
         rows = _BLOCK // normals
         _score[(triton.cdiv(targets.numel(), rows),)](
-            targets, *parts, scores, slopes, targets.numel(),
+            targets, *parts, scores, grads, targets.numel(),
             *(stride for part in parts for stride in part.stride()),
             K=k, ROWS=rows, NORMALS=normals, TINY=_TINY, num_warps=_WARPS,
         )  # fmt: skip
-        ctx.save_for_backward(slopes)
+        ctx.save_for_backward(grads)
         return scores
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        (slopes,) = ctx.saved_tensors
-        return *(slopes * upstream[..., None]).unbind(), None
+        (grads,) = ctx.saved_tensors
+        return *(grads * upstream[..., None]).unbind(), None

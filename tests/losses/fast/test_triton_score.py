@@ -8,7 +8,8 @@ import torch
 from torch.distributions import Categorical, MixtureSameFamily, Normal
 
 from calibrant.kernels import EnergyKernel
-from calibrant.losses import kernel_score, scores
+from calibrant.losses import kernel_score
+from calibrant.losses.fast import switch
 from calibrant.networks import GaussianHead, MixtureHead
 
 pytest.importorskip("triton", reason="Triton is not installed (Linux only)")
@@ -19,7 +20,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 @pytest.fixture(autouse=True)
 def in_triton(monkeypatch):
     """Float32 goes through Triton also where the numbers are on a CPU; float64 never does."""
-    monkeypatch.setattr(scores, "in_triton", lambda y: y.dtype == torch.float32)
+    monkeypatch.setattr(switch, "triton_applies", lambda y: y.dtype == torch.float32)
 
 
 def normals(members: int, n: int, k: int) -> list[np.ndarray]:
@@ -58,7 +59,7 @@ def assert_alike(arrays: list[np.ndarray], rtol: float = 1e-5) -> None:
     for mine, theirs in zip(ours[1:], truth[1:], strict=True):
         assert mine.isfinite().all()
         assert (mine - theirs).norm() <= rtol * theirs.norm()
-        # of a row, beside its largest: where slopes cancel nothing but rounding is left
+        # of a row, beside its largest: where derivatives cancel only rounding is left
         largest = theirs.abs().amax(dim=-1, keepdim=True)
         assert ((mine - theirs).abs() <= 10 * rtol * largest + 1e-6).all()
 
@@ -101,18 +102,18 @@ def test_a_normal_that_nearly_has_all_weight() -> None:
 
 
 def test_points_and_nothing_between_them() -> None:
-    """Scales of 0 and means on the target have a score and no slope that is not a number."""
+    """Scales of 0 and means on the target have a score and finite gradients."""
     logits, means, scales, y = normals(1, 6, 3)
     scales[:, ::2] = 0.0
     means[:, :4, 0] = y[:, :4]
     assert_alike([logits, means, scales, y])
 
 
-def test_the_slopes_are_differences() -> None:
+def test_gradients_against_finite_differences() -> None:
     logits, means, scales, y = normals(1, 1, 3)
-    _, *slopes = score([logits, means, scales, y], torch.float32)
+    _, *gradients = score([logits, means, scales, y], torch.float32)
     step = 1e-2
-    for which, slope in enumerate(slopes):
+    for which, gradient in enumerate(gradients):
         for k in range(3):
             ends = []
             for sign in (1, -1):
@@ -120,7 +121,7 @@ def test_the_slopes_are_differences() -> None:
                 arrays[which][0, 0, k] += sign * step
                 ends.append(0.5 * float(score(arrays, torch.float32)[0]))  # counts start at 0.5
             difference = (ends[0] - ends[1]) / (2 * step)
-            assert difference == pytest.approx(float(slope[0, 0, k]), abs=1e-3)
+            assert difference == pytest.approx(float(gradient[0, 0, k]), abs=1e-3)
 
 
 @pytest.mark.parametrize("head", [GaussianHead(), MixtureHead(3)])
