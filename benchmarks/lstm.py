@@ -13,7 +13,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 
@@ -81,8 +81,8 @@ class Alternating(HeteroscedasticRegressor):
         self.fit(windows, y)
         return self._times[1:]  # the first scoring comes before any epoch
 
-    def _stages(self, lots: Sequence[Rows], generator: torch.Generator) -> list[Stage]:
-        (stage,) = super()._stages(lots, generator)
+    def _stages(self, rows: Rows) -> list[Stage]:
+        (stage,) = super()._stages(rows)
 
         def score(network: MemberNetworks, rows: Rows) -> Tensor:
             result = stage.score(network, rows)

@@ -289,9 +289,7 @@ def report_gpu(n: int) -> None:
     print(f"{'by hand, not recorded':<34}{1e3 * eager / steps:>10.3f}")
     one, two = stages(train)
     windows = make_windows(n, device)
-    (lstm,) = HeteroscedasticRegressor(batch_size=BATCH, network="lstm")._stages(
-        [windows], generator(device)
-    )
+    (lstm,) = HeteroscedasticRegressor(batch_size=BATCH, network="lstm")._stages(windows)
     best = MMDRegressor(quality="best", batch_size=BATCH)
     mixture = best._stages(best.settings(), train)[-1]
     for name, stage, rows, seeds, kind, target in (
