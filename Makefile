@@ -8,7 +8,7 @@ PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c c
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test docs format bench clean
+.PHONY: help setup demo extras test docs format bench clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -17,6 +17,8 @@ setup: $(VENV)/.installed ## create .venv and install the pinned packages
 
 demo: $(VENV)/.installed ## fit, score and draw a first model; report and figures land in demo/
 	$(BIN)/calibrant demo --out demo
+
+extras: $(VENV)/.installed-rivals $(VENV)/.installed-ray ## install tree packages and Ray, which some tests use
 
 test: $(VENV)/.installed-test ## formatting, lint, types, then the tests with coverage
 	$(BIN)/ruff format --check .
@@ -54,12 +56,8 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@$(PIP_INSTALL) -e .
 	@touch $@
 
-$(VENV)/.installed-test: $(VENV)/.installed
-	@echo "Installing the test extras"
-	@$(PIP_INSTALL) -e '.[test]'
-	@touch $@
-
-$(VENV)/.installed-docs: $(VENV)/.installed
-	@echo "Installing the documentation extras"
-	@$(PIP_INSTALL) -e '.[docs]'
+# One extra after another: all at once keep pip's resolver busy for minutes.
+$(VENV)/.installed-%: $(VENV)/.installed
+	@echo "Installing the extra $*"
+	@$(PIP_INSTALL) -e '.[$*]'
 	@touch $@
