@@ -115,7 +115,7 @@ def test_rows_that_make_another_number_of_networks() -> None:
     """Few rows are cross-fitted on five folds, more are not."""
     models = copies(MMDRegressor(**SMALL | {"epochs": 2}, matching=Matching(epochs=1)), 2)
     fit_batched(models, [table(0, 990), table(1, 1010)])
-    assert [model.module_.size for model in models] == [5, 1]
+    assert [model.module_.size for model in models] == [10, 1]
 
 
 def test_a_saved_model_is_its_own(tmp_path) -> None:

@@ -83,12 +83,14 @@ def test_few_rows_are_cross_fitted_by_default() -> None:
     X, y = make_data(240)
     model = MMDRegressor(hidden=(8,), random_state=0)
     model.set_params(**limited_epochs("default", 2)).fit(X, y)
-    assert (model.n_held_out_, model.module_.size) == (240, 5)
+    assert (model.n_held_out_, model.module_.size) == (240, 10)
     X, y = make_data(1000)
     model.fit(X, y)
     assert (model.n_held_out_, model.module_.size) == (200, 1)
     model.set_params(ensemble__folds=2).fit(X, y)
-    assert (model.n_held_out_, model.module_.size) == (1000, 2)
+    assert (model.n_held_out_, model.module_.size) == (1000, 4)
+    model.set_params(ensemble__members=1).fit(X, y)
+    assert model.module_.size == 2
 
 
 def test_a_hold_out_learns_its_spread_and_folds_do_not(monkeypatch) -> None:
@@ -213,7 +215,7 @@ def test_what_the_default_does_on_few_rows_with_little_to_go_by() -> None:
     few = {"epochs": 2, "hidden": (8,), "random_state": 0, "device": "cpu"}
     few["matching"] = Matching(epochs=1)
     model = MMDRegressor(**few).fit(X, y, groups=np.arange(120) % 3)
-    assert model.module_.size == 3
+    assert model.module_.size == 6
     own = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU())
     assert MMDRegressor(**few, network=own).fit(X, y).module_.size == 1
     with pytest.raises(DataError, match="one label per row"):

@@ -241,30 +241,38 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
                 "matching.match=None leaves the kernel score alone: matching.score_weight must be "
                 "above 0."
             )
+        members, folds = self._members_and_folds(settings, data)
         return Recipe(
             network=self._spec(gaussian_head(settings.components), settings.periodic),
             stages=partial(self._stages, settings),
             combine=WeightedMixture(),
             calibrate=EnsembleCalibration(self.recalibrate),
-            members=settings.members,
-            folds=self._folds(settings, data),
+            members=members,
+            folds=folds,
             neighbours=settings.neighbours,
             atoms=self.atoms,
             choose_embedding=settings.periodic == "auto" and self.network == "mlp",
         )
 
-    def _folds(self, settings: Preset, data: FitData) -> int:
-        """Folds of the networks; the default takes some where a hold-out would be too small."""
-        asked = self.ensemble is not None and self.ensemble.folds is not None
-        if asked or not data.chooses_rows:
-            return settings.folds
-        folds = settings.folds
-        # Not every module of a user's own can be batched over members.
-        can_batch = isinstance(self.network, str)
-        if self.quality == "default" and can_batch and len(data.sample.y) < _FEW_ROWS:
-            folds = _FOLDS_OF_FEW
-        groups = data.sample.groups
-        return folds if groups is None else min(folds, len(np.unique(groups)))
+    def _members_and_folds(self, settings: Preset, data: FitData) -> tuple[int, int]:
+        """Networks and folds, where the user leaves them open.
+
+        The default takes folds where a hold-out would be too small. With folds every row has two
+        networks or more that never saw it: how much these differ tells how the whole ensemble,
+        which the calibration map will be applied to, differs from them.
+        """
+        own = self.ensemble or Ensemble()
+        members, folds = settings.members, settings.folds
+        if own.folds is None and data.chooses_rows:
+            # Not every module of a user's own can be batched over members.
+            can_batch = isinstance(self.network, str)
+            if self.quality == "default" and can_batch and len(data.sample.y) < _FEW_ROWS:
+                folds = _FOLDS_OF_FEW
+            if data.sample.groups is not None:
+                folds = min(folds, len(np.unique(data.sample.groups)))
+        if own.members is None and folds >= 2:
+            members = max(2, members)
+        return members, folds
 
     def _stages(self, settings: Preset, rows: Rows) -> Sequence[Stage]:
         matching = self.matching or Matching()

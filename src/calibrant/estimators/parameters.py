@@ -205,7 +205,8 @@ class Ensemble(ParameterGroup):
     Parameters
     ----------
     members : int or None
-        Networks whose predictions are mixed; with `folds`, how often all rows are dealt out anew.
+        Networks whose predictions are mixed; with `folds`, how often all rows are dealt out anew,
+        at least twice unless set: one network per row can't show how an ensemble differs from it.
     folds : int or None
         Folds into which the rows are dealt out, `members` times. Every fold has a network that
         never sees it and is stopped on it, so that every row is held out `members` times and all

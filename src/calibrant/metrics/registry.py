@@ -54,6 +54,8 @@ class Metric:
         From an `Evaluation` to what a perfect forecaster scores on as many rows.
     format : callable
         From the value to text.
+    in_report : bool
+        Whether the report shows it; `evaluate` prints all.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Metric:
     better: Literal["lower", "higher"] | None = "lower"
     floor: Callable[[Evaluation], Floor] | None = None
     format: Callable[[float], str] = format_number
+    in_report: bool = True
 
 
 def _ecpe_floor(e: Evaluation) -> Floor:
@@ -112,6 +115,7 @@ _ALL = (
         meaning="within deciles of the predicted mean",
         compute=lambda e: e.by_mean.mean_ecpe,
         floor=lambda e: _group_floor(e.by_mean),
+        in_report=False,
     ),
     Metric(
         name="ecpe_by_stddev",
@@ -120,6 +124,7 @@ _ALL = (
         meaning="within deciles of the predicted standard deviation",
         compute=lambda e: e.by_stddev.mean_ecpe,
         floor=lambda e: _group_floor(e.by_stddev),
+        in_report=False,
     ),
     Metric(
         name="ecpe_by_group",
@@ -128,6 +133,7 @@ _ALL = (
         meaning="within the given groups",
         compute=lambda e: None if e.groups is None else e.groups.mean_ecpe,
         floor=lambda e: _group_floor(e.groups),
+        in_report=False,
     ),
     Metric(
         name="quantile_calibration_error",
@@ -136,6 +142,7 @@ _ALL = (
         meaning="mean distance of the share below a quantile from its level",
         compute=_quantile_calibration_error,
         floor=_ecpe_floor,  # PIT values and their distance from 0.5 have the same distribution
+        in_report=False,
     ),
     Metric(
         name="coverage",
@@ -144,6 +151,7 @@ _ALL = (
         meaning="share of targets inside; best at the nominal coverage",
         compute=_coverage,
         better=None,
+        in_report=False,
     ),
     Metric(
         name="p_value",
@@ -167,6 +175,7 @@ _ALL = (
         section="Sharpness",
         meaning="mean over rows, target units",
         compute=lambda e: float(e.quantiles.widths.max()),
+        in_report=False,
     ),
     Metric(
         name="crps",
@@ -188,6 +197,7 @@ _ALL = (
         section="Scores",
         meaning="proper score of quantiles, target units",
         compute=lambda e: e.quantiles.pinball,
+        in_report=False,
     ),
     Metric(
         name="interval_score",
@@ -195,6 +205,7 @@ _ALL = (
         section="Scores",
         meaning="proper score of intervals, target units",
         compute=lambda e: e.quantiles.interval_score,
+        in_report=False,
     ),
     Metric(
         name="rmse",
@@ -224,6 +235,7 @@ _ALL = (
         section="Accuracy of the mean",
         meaning="for targets with a natural zero",
         compute=lambda e: smape_of(e.rows.mean, e.rows.y),
+        in_report=False,
     ),
     Metric(
         name="rse",
@@ -231,6 +243,7 @@ _ALL = (
         section="Accuracy of the mean",
         meaning="error relative to predicting the mean of y",
         compute=lambda e: rse_of(e.rows.mean, e.rows.y),
+        in_report=False,
     ),
 )
 

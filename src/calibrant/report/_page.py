@@ -150,7 +150,7 @@ def _state(share: float, low: float, high: float) -> str:
 
 
 def _scores(forecasts: list[ScoredForecast]) -> list[dict[str, Any]]:
-    """Rows of the table of scores: the metrics of the registry."""
+    """Rows of the table of scores: the metrics of the registry that a report shows."""
     first = forecasts[0].scores
     floors = first.floors
     return [
@@ -161,7 +161,7 @@ def _scores(forecasts: list[ScoredForecast]) -> list[dict[str, Any]]:
             "values": [METRICS[name].format(each.scores.metrics[name]) for each in forecasts],
         }
         for name in first.metrics
-        if all(name in each.scores.metrics for each in forecasts)
+        if METRICS[name].in_report and all(name in each.scores.metrics for each in forecasts)
     ]
 
 
