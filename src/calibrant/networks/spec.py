@@ -159,16 +159,16 @@ def _output_width(body: nn.Module, row_shape: tuple[int, ...]) -> int:
     shown = ", ".join(map(str, row_shape))
     with torch.no_grad():
         try:
-            answer = body(torch.zeros(2, *row_shape))
+            features = body(torch.zeros(2, *row_shape))
         except RuntimeError as error:
             raise ParameterError(
                 f"The network does not accept inputs of shape (n, {shown}): {error}"
             ) from error
     body.train(was_training)
-    if not isinstance(answer, Tensor) or answer.ndim != 2 or len(answer) != 2:
-        got = tuple(answer.shape) if isinstance(answer, Tensor) else type(answer).__name__
+    if not isinstance(features, Tensor) or features.ndim != 2 or len(features) != 2:
+        got = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
         raise ParameterError(
             f"The network must map (n, {shown}) inputs to (n, k) features; for 2 rows it "
             f"returned {got}."
         )
-    return answer.shape[1]
+    return features.shape[1]
