@@ -204,7 +204,7 @@ def show(records: list[Record]) -> None:
 
 def show_shuffled(records: list[Record]) -> None:
     """One row a series and model, the paper's figures in brackets."""
-    head = ("series", "model", "RMSE", "bar", "CRPS", "ECPE", "floor", "limit")
+    head = ("series", "model", "RMSE", "bar", "CRPS", "ECPE", "floor", "attainable")
     print_row(*head, "MCPE", "EPIW", "90%", "seconds")
     print_row(*["---"] * (len(head) + 4))
     for record in in_order(records):

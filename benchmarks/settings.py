@@ -1,8 +1,8 @@
 """Which settings of `MMDRegressor` are better? On development splits, paired with the default.
 
-    python benchmarks/settings.py --only pm25,pickups --try epochs=1 --try dropout=0.2 average=15
-    python benchmarks/settings.py --protocol small-200 --try cross_fit=0 --methods quantile
-    python benchmarks/settings.py --device cuda --workers 14 --trials 12 --try head=gaussian
+    python benchmarks/settings.py --only pm25 --try epochs=1 --try dropout=0.2 matching__average=15
+    python benchmarks/settings.py --protocol small-200 --try ensemble__folds=0 --methods quantile
+    python benchmarks/settings.py --device cuda --workers 14 --trials 12 --try components=1
 
 Every --try is one row, with those parameters in place of the defaults. Trials are numbered from 100
 on; the reported ones, 0 to 19, are not used. Differences of CRPS are paired by trial, with their

@@ -1,9 +1,8 @@
 """Draw the figures of the documentation: python docs/figures.py
 
-Takes minutes. The pictures of two models on skewed data (reliability.png,
-report.png, with scores.json) come from `calibrant demo`, and report.png is a
-photograph of its report in Chromium:
-apt-get install chromium chromium-driver
+Takes minutes. The figures of two models on skewed data (reliability.png,
+report.png, with scores.json) come from `calibrant demo`; report.png is a
+screenshot of its report in Chromium (apt-get install chromium chromium-driver).
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ IMAGES = Path(__file__).parent / "images"
 
 
 def reading() -> Figure:
-    """Four forecasts of the same targets."""
+    """Four forecasts of the same targets, one of them calibrated."""
     n, rng = 2000, np.random.default_rng(0)
     mean = rng.normal(size=n)
     y = mean + rng.normal(size=n)
@@ -88,20 +87,20 @@ def collapse() -> Figure:
     along = np.linspace(0, 1, 21)
     figure = Figure(figsize=(6, 3.6), layout="constrained")
     ax = figure.subplots()
-    for match, look in (("marginal", "--"), ("joint", "-")):
+    for match, line_style in (("marginal", "--"), ("joint", "-")):
         loss = DistributionMatchingLoss(
             match=match,
             statistic="u",
             bandwidths=adaptive_bandwidths(float(y.std())),
         )
         values = []
-        for share in along:  # the mean shrinks, the spread makes up for it
+        for share in along:  # the mean shrinks, the spread grows to compensate
             mean = (1 - share) * x[:, 0]
             spread = (total - (1 - share) ** 2 * float(x.var())) ** 0.5
             values.append(
                 float(loss(TorchNormal(mean, torch.full((n,), spread)), y, x))
             )
-        ax.plot(along, values, look, label=f"{match} matching")
+        ax.plot(along, values, line_style, label=f"{match} matching")
     ax.set(
         xlabel="0: the true prediction, 1: the same mean for every row",
         ylabel="squared MMD (U-statistic)",
@@ -134,7 +133,7 @@ def history() -> Figure:
 
 
 def final_map() -> Figure:
-    """The same networks without and with the monotone map."""
+    """The same network without and with the monotone map."""
     data = datasets.load("skewed", n=6000)
     X, y = data.X, np.asarray(data.y)
     forecasts = {}
@@ -158,7 +157,7 @@ def final_map() -> Figure:
 
 
 def forecast() -> Figure:
-    """A back-test: intervals against what came, and coverage over time."""
+    """A back-test: intervals and observations, and coverage over time."""
     data = datasets.load("seasonal", n=1500)
     y, X = data.frame["y"], data.frame[["temperature"]]
     estimator = HeteroscedasticRegressor(
@@ -186,18 +185,18 @@ def forecast() -> Figure:
 
 
 def copy_from_demo() -> None:
-    """Reliability diagram, scores and a photograph of the report."""
+    """Copy the diagram and the scores, take a screenshot of the report."""
     with TemporaryDirectory() as work:
         demo = Path(work, "demo")
         command = [sys.executable, "-m", "calibrant", "demo", "--out", demo]
         subprocess.run(command, check=True)
         for name in ("reliability.png", "scores.json"):
             shutil.copyfile(demo / name, IMAGES / name)
-        photograph(demo / "report.html", IMAGES / "report.png", level=80)
+        screenshot(demo / "report.html", IMAGES / "report.png", level=80)
 
 
-def photograph(page: Path, picture: Path, level: int) -> None:
-    """The top of a report down to the first charts, slider at this level."""
+def screenshot(page: Path, picture: Path, level: int) -> None:
+    """Save the top of a report as a picture, with the slider at this level."""
     options = webdriver.ChromeOptions()
     options.binary_location = str(shutil.which("chromium"))
     for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars"):
@@ -205,7 +204,7 @@ def photograph(page: Path, picture: Path, level: int) -> None:
     service = webdriver.ChromeService(shutil.which("chromedriver"))
     chrome = webdriver.Chrome(options=options, service=service)
     try:
-        # Tall enough for what shall be seen: charts below are not drawn.
+        # Tall enough: charts outside the window are not drawn.
         metrics = {"width": 1100, "height": 1600, "deviceScaleFactor": 1}
         chrome.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride", metrics | {"mobile": False}
@@ -232,12 +231,12 @@ def photograph(page: Path, picture: Path, level: int) -> None:
         chrome.quit()
     image = Image.open(io.BytesIO(png)).convert("RGB")
     image = image.crop((0, 0, image.width, int(bottom)))
-    # A palette makes a small file.
+    # A palette keeps the file small.
     image.quantize(256).save(picture, optimize=True)
 
 
 def _tidied(figure: Figure) -> Figure:
-    """One label for all panels; the titles say what the legends would."""
+    """Use one label for all panels; titles replace the legends."""
     figure.supxlabel(figure.axes[0].get_xlabel(), fontsize="medium")
     for ax in figure.axes:
         ax.set(xlabel="", ylabel="")

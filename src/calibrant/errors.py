@@ -1,7 +1,7 @@
 """The errors and warnings of calibrant.
 
-Every error belongs to one family, so that ``except CalibrantError`` catches them all, and is also
-the built-in type (or scikit-learn's) that a caller who never heard of calibrant would expect.
+Every error derives from `CalibrantError`, so that one ``except`` catches them all, and also from
+the built-in or scikit-learn type that callers who do not know calibrant would expect.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ class CalibrantWarning(UserWarning):
 
 
 class DataWarning(CalibrantWarning):
-    """Issued when the data can be used but something about them deserves a look.
+    """Issued when the data can be used but should be checked.
 
     Examples are a constant target and columns that carry no information.
     """
 
 
 class ConvergenceWarning(CalibrantWarning):
-    """Issued when training diverged, and weights of before are kept."""
+    """Issued when training diverged and earlier weights are kept."""
 
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ if TYPE_CHECKING:
 
 else:
     # NotFittedError also derives from scikit-learn's class of that name. Importing scikit-learn
-    # takes most of a second and every room imports this module, so the class is made when it is
-    # first asked for: `calibrant --help` never pays for it.
+    # takes most of a second and every room imports this module, so the class is created on first
+    # use: `calibrant --help` does not wait for it.
     def __getattr__(name: str) -> type:
         if name != "NotFittedError":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

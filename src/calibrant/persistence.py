@@ -5,8 +5,8 @@ The manifest carries a digest of the tensors and one of itself, so that a trunca
 edited file is refused. The digests guard against accidents and careless edits; they are not a
 signature.
 
-A model made of others, such as a recalibrator or a forecaster, has their folders inside its own,
-and the digests of their manifests in its own.
+A model that contains others, such as a recalibrator or a forecaster, has their folders inside its
+own, and the digests of their manifests in its manifest.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ Class = TypeVar("Class", bound=type[Any])
 
 
 def savable_model(cls: Class) -> Class:
-    """Let a model folder hold this class, which has ``_from_folder``; used as a decorator."""
+    """Register a class that a model folder may hold, by its ``_from_folder``; a decorator."""
     _MODELS[cls.__name__] = cls
     return cls
 
 
 def savable_part(cls: Class) -> Class:
-    """Let a saved model hold values of this dataclass (see `pack`); used as a decorator.
+    """Register a dataclass whose instances a saved model may hold (see `pack`); a decorator.
 
-    Other classes have ``saved_fields``, which returns values by name, and are made again by
-    ``from_fields``, or else the constructor, with these names as arguments.
+    Other classes need ``saved_fields``, which returns values by name, and are rebuilt by
+    ``from_fields``, or by the constructor, with these names as arguments.
     """
     _PARTS[cls.__name__] = cls
     return cls
@@ -72,7 +72,7 @@ def pack(
     *,
     given: Mapping[str, object] | None = None,
 ) -> Any:
-    """Turn a value into JSON, with its arrays put into `arrays` under names that begin with `name`.
+    """Turn a value into JSON; its arrays go to `arrays`, under names that begin with `name`.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ def pack(
     name : str
         Path of the value, such as "predictor".
     given : mapping of name to object, optional
-        Objects of the user's that are not stored, such as a module: whoever loads the model gives
-        them again.
+        Objects of the user that are not stored, such as a module, and have to be given again to
+        load the model.
     """
     import numpy as np
 
@@ -118,7 +118,7 @@ def unpack(
     *,
     given: Mapping[str, object] | None = None,
 ) -> Any:
-    """Rebuild what `pack` took apart; only registered classes are ever made."""
+    """Rebuild what `pack` took apart; only registered classes are created."""
     if isinstance(content, list):
         return tuple(unpack(item, arrays, given=given) for item in content)
     if not isinstance(content, dict):
@@ -144,14 +144,14 @@ def write_model(
     parts: Mapping[str, Callable[[Path], None]] | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write a model folder; after a crash the old folder is there, or none, never half of one.
+    """Write a model folder; after a crash there is the old folder or none, never half of one.
 
     Parameters
     ----------
     path : path
         Folder to create. Its parent must exist.
     manifest : mapping
-        JSON values only; NumPy numbers and tuples are made such.
+        JSON values; NumPy numbers and tuples are converted.
     tensors : mapping of name to array
     parts : mapping of name to function, optional
         Models inside this one: each function writes a model folder at the path it is given.
@@ -186,7 +186,7 @@ def write_model(
             os.replace(target, work / "old")
         os.replace(fresh, target)
     except BaseException:
-        # Between the two renames the old folder stands aside: put it back.
+        # A crash between the two renames leaves the old folder aside: put it back.
         if (work / "old").exists() and not target.exists():
             os.replace(work / "old", target)
         raise
@@ -240,24 +240,24 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
             )
     try:
         return manifest, load(blob)
-    except SafetensorError as error:  # only a forger gets past the digest to here
+    except SafetensorError as error:  # only with a forged digest
         raise ModelFileError(f"{folder / _TENSORS} is damaged: {error}. {_ADVICE}") from error
 
 
 def load_any(path: str | os.PathLike[str], **options: Any) -> Any:
-    """Make the model that a folder holds, whatever its class.
+    """Load the model of a folder, whatever its class.
 
-    Only classes that registered themselves are ever made: a name in a manifest can't choose others.
+    Only registered classes are created: a name in a manifest can't choose others.
 
     Parameters
     ----------
     **options
-        Handed to the class beside the content of the folder.
+        Passed to the class with the content of the folder.
     """
     manifest, tensors = read_model(path)
     name = manifest.get("class")
     if name not in _MODELS:
-        # Classes register when their room is imported, which a fresh process may not have done.
+        # Classes register when their room is imported, which may not have happened yet.
         import_module("calibrant.models")
     made = _MODELS.get(str(name))
     if made is None:
@@ -270,7 +270,7 @@ def load_any(path: str | os.PathLike[str], **options: Any) -> Any:
 def check_class(
     path: str | os.PathLike[str], manifest: Mapping[str, Any], expected: type[Any]
 ) -> None:
-    """Complain if a folder holds a model of another class."""
+    """Raise an error if a folder holds a model of another class."""
     if manifest.get("class") != expected.__name__:
         raise ModelFileError(
             f"{path} holds a {manifest.get('class')}, not a {expected.__name__}. "
@@ -279,7 +279,7 @@ def check_class(
 
 
 def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Complain if a model can't be written: something stands there, or there is no parent."""
+    """Raise an error if a model can't be written: the path exists, or its parent does not."""
     target = Path(path)
     if not target.absolute().parent.is_dir():
         raise MissingFileError(f"There is no folder {target.parent} to write {target.name} into.")
@@ -292,7 +292,7 @@ def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
         )
     if not (target / _MANIFEST).is_file() and not (target.is_dir() and not any(target.iterdir())):
         raise OutputExistsError(
-            f"{target} exists and is not a model folder: it stays. Choose another name."
+            f"{target} exists and is not a model folder: it is not replaced. Choose another name."
         )
 
 
@@ -319,7 +319,7 @@ def _library_version() -> str:
 
 
 def _to_json(value: Any) -> Any:
-    """Tuples as lists, NumPy numbers as numbers, and not-a-number as null."""
+    """Convert tuples to lists, NumPy numbers to numbers, and what is not finite to null."""
     import numpy as np
 
     if isinstance(value, Mapping):
@@ -341,6 +341,6 @@ def _write_durably(path: Path, blob: bytes) -> None:
     with open(path, "wb") as file:
         file.write(blob)
         file.flush()
-        # Some file systems can't sync; the rename then still orders what readers see.
+        # Some file systems can't sync; readers still see either the old or the new folder.
         with contextlib.suppress(OSError):
             os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""The methods, one file each, and the parts that they are made of."""
+"""Estimators: one file per method, and the parts that they are composed of."""
 
 from calibrant.estimators.base import NetworkRegressor
 from calibrant.estimators.batched_fit import fit_batched

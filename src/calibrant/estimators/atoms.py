@@ -1,4 +1,4 @@
-"""Values that a target takes again and again: atoms of its distribution."""
+"""Atoms: values that many rows of the target share, such as counts, grades and zeros."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from calibrant.persistence import savable_part
 
 Array = NDArray[np.float64]
 
-_REPEATED = 20  # times most values appear: then the target has no others
-_SHARE, _LEAST = 0.01, 10  # of the rows, and rows, that make an atom of a single value
-_SPIKE, _MOST_SPIKES = 0.05, 8  # share of the rows that makes a component, and how many
-_NARROWEST = 1e-6  # component, in units of the scaled target, of which a cell has six to a side
-_DEVIATIONS = 6.0
+_REPEATED = 20  # median number of rows per value from which on the target is discrete
+_SHARE, _LEAST = 0.01, 10  # share and number of rows that make one value an atom
+_SPIKE, _MOST_SPIKES = 0.05, 8  # share of rows that makes a component; most components
+_NARROWEST = 1e-6  # smallest standard deviation of a component, in units of the scaled target
+_DEVIATIONS = 6.0  # standard deviations of a component from the middle of its cell to either end
 
 
 def _no_cells() -> Array:
@@ -28,14 +28,14 @@ def _no_cells() -> Array:
 @savable_part
 @dataclass(frozen=True, eq=False)
 class Atoms:
-    """Values of the target with a probability of their own.
+    """Values of the target with a probability.
 
     Parameters
     ----------
     cells : array of shape (A, 3)
-        Point, low and high: the predicted mass between low and high is put on the point.
+        Point, low and high: the predicted mass between low and high is moved to the point.
     spikes : array of shape (S, 3)
-        Those of the cells that are a component of the mixtures.
+        The cells that have a component of the mixture.
     """
 
     cells: Array = field(default_factory=_no_cells)
@@ -43,15 +43,15 @@ class Atoms:
 
     @classmethod
     def find(cls, y: Array, spread: float, *, as_components: bool) -> Self:
-        """Atoms of the training targets, (n,).
+        """Find the atoms of training targets, (n,).
 
         Parameters
         ----------
         spread : float
             Scale of the scaled target.
         as_components : bool
-            Whether the head is a mixture that can have components for spikes. Without them no
-            density is narrow enough for a spike, which is then left out.
+            Whether the head is a mixture, which can have components for spikes. Without one, no
+            density is narrow enough for a spike, so spikes are not made atoms.
         """
         cells = find_atoms(y, spread)
         spikes = find_spikes(y, cells)
@@ -60,11 +60,11 @@ class Atoms:
         return cls(np.delete(cells, spikes, axis=0))
 
     def apply(self, dist: Distribution) -> Distribution:
-        """Put the mass of every cell on its point."""
+        """Move the mass of every cell to its point."""
         return WithAtoms(dist, *self.cells.T) if len(self.cells) else dist
 
     def cdf_ends(self, dist: Distribution, y: Array) -> tuple[Array, Array]:
-        """Distribution function at both ends of the cells of y, equal for y on no atom, (n,)."""
+        """Distribution function at both ends of the cells of y, (n,) each; equal off the atoms."""
         if not len(self.cells):
             value = dist.cdf(y)
             return value, value
@@ -72,17 +72,17 @@ class Atoms:
         return dist.cdf(low), dist.cdf(high)
 
     def fixed_outputs(self, target: Scaler) -> tuple[float, ...]:
-        """Outputs of a mixture head for its spikes, which are not learned."""
+        """Fixed outputs of a mixture head: means and log-variances of its spikes."""
         outputs = spike_outputs(self.spikes, float(target.loc), float(target.scale))
         return tuple(outputs.tolist())
 
 
 def find_atoms(y: Array, spread: float) -> Array:
-    """Atoms of a target and the cells around them, (A, 3): point, low, high.
+    """Find the atoms of a target and the cells around them, (A, 3): point, low, high.
 
-    All values of a discrete target are atoms, of another target those that one row in a hundred
-    has. A cell reaches half way to the next value, but no further than values usually lie apart,
-    and far enough for a component of a mixture.
+    All values of a discrete target are atoms; of other targets, the values that one row in a
+    hundred has. A cell reaches half way to the next value, but no further than half the median
+    gap between values, and far enough to contain a component of a mixture.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def find_atoms(y: Array, spread: float) -> Array:
     reach = np.maximum(0.5 * np.minimum(gaps, np.median(gaps)), _DEVIATIONS * _NARROWEST * spread)
     low = values - np.concatenate([[np.median(reach)], reach])
     high = values + np.concatenate([reach, [np.median(reach)]])
-    low[1:] = np.maximum(low[1:], high[:-1])  # half ways from both sides may cross by rounding
+    low[1:] = np.maximum(low[1:], high[:-1])  # by rounding, neighbouring cells may overlap
     often = counts >= max(_LEAST, _SHARE * len(y))
     chosen = np.full(len(values), True) if np.median(counts) >= _REPEATED else often
     chosen &= (low < values) & (values < high)
@@ -106,10 +106,10 @@ def find_atoms(y: Array, spread: float) -> Array:
 
 
 def find_spikes(y: Array, atoms: Array) -> NDArray[np.intp]:
-    """Positions of the atoms, (S,), that deserve a component of a mixture.
+    """Positions of the atoms, (S,), that get a component of the mixture.
 
-    Those that many rows have while others have values of their own: what falls on them is a
-    thing apart, such as no rain, and no peak of a density learns to be that narrow.
+    These are values of many rows, such as no rain, among others that vary: no learned density has
+    a peak that narrow.
     """
     share = np.array([np.mean(y == point) for point in atoms[:, 0]])
     if not len(atoms) or (1.0 - share.sum()) * len(y) < _LEAST:
@@ -119,12 +119,12 @@ def find_spikes(y: Array, atoms: Array) -> NDArray[np.intp]:
 
 
 def spike_outputs(spikes: Array, loc: float, scale: float) -> Array:
-    """Means and log-variances, (2 S,), of components that stay inside the cells of these atoms.
+    """Means and log-variances, (2 S,), of components that lie within the cells of these atoms.
 
     Parameters
     ----------
     spikes : array of shape (S, 3)
-        Point, low and high, as of `find_atoms`.
+        Point, low and high, as from `find_atoms`.
     loc, scale : float
         Of the scaled target.
     """
@@ -134,7 +134,7 @@ def spike_outputs(spikes: Array, loc: float, scale: float) -> Array:
 
 
 def cells_of(y: Array, atoms: Array) -> tuple[Array, Array]:
-    """Ends of the cells that targets on atoms belong to, both y itself for the others, (n,)."""
+    """Low and high ends of the cells of targets on atoms, (n,) each; y itself elsewhere."""
     points, low, high = atoms.T
     at = np.minimum(np.searchsorted(points, y), len(points) - 1)
     on = points[at] == y

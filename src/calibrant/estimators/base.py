@@ -44,10 +44,10 @@ _PERIODIC = 0.1  # scale of the frequencies where the user does not choose one
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters):
-    """Base of the network methods; see `HeteroscedasticRegressor` for the parameters.
+    """Base of all network methods; see `HeteroscedasticRegressor` for the parameters.
 
-    A method adds its parameters as fields and writes `_recipe`: which networks it trains, what
-    they minimise, how their outputs combine, and what is learned afterwards.
+    A method declares its parameters as fields and implements `_recipe`: which networks it trains,
+    what they minimise, how their outputs are combined, and what is learned afterwards.
 
     Notes
     -----
@@ -74,7 +74,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
     target_name_: str | None = field(init=False)
     n_held_out_: int = field(init=False)
 
-    # Whether the network takes (n, steps, d); otherwise all steps are one row of inputs.
+    # Whether the network reads (n, steps, d); otherwise the steps are flattened.
     _reads_sequences: ClassVar[bool] = True
     _groups: ClassVar[Mapping[str, type[ParameterGroup]]] = {"training": Training}
     _parameter_constraints: ClassVar[Constraints] = {
@@ -86,7 +86,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         "verbose": ["boolean"],
     }
 
-    # ---- what a method writes ---------------------------------------------------------------
+    # ---- what a method implements -----------------------------------------------------------
 
     def _recipe(self, data: FitData) -> Recipe:
         """Return what the method trains and how it predicts."""
@@ -109,21 +109,21 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         Parameters
         ----------
         X : array, frame or tensor of shape (n, d), or sequences of shape (n, steps, d)
-            NumPy, pandas, polars or torch. Text, booleans and categories become one-hot columns,
-            gaps the median of the training rows with a column that flags them.
+            NumPy, pandas, polars or torch. Text, booleans and categories become one-hot columns;
+            gaps are filled with the median of the training rows and flagged in an extra column.
             Sequences are a 3-D array or tensor, or `Windows` into a series, which are never
             copied as a whole.
         y : array of shape (n,)
         sample_weight : array of shape (n,), optional
             Rows of weight 0 are left out.
         validation_data : tuple (X, y) or (X, y, sample_weight), optional
-            Rows for early stopping and recalibration; without it some of the training rows are
-            held out.
+            Rows for early stopping and calibration; without it some of the training rows are held
+            out.
         groups : array of shape (n,), optional
             Rows of one group are held out together.
         cv : int, splitter or iterable of (train, test), optional
             How rows are held out, for example ``TimeSeriesSplit()``; its last split is used.
-            Without it a fraction of the rows (or groups) is, at random.
+            Without it a random fraction of the rows (or groups) is held out.
 
         Returns
         -------
@@ -136,7 +136,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         return self._finish(plan, trained)
 
     def plan(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any) -> Plan:
-        """Return what `fit` with the same arguments would train; ``print`` it to read it."""
+        """Return the plan of `fit` with these arguments, without training; ``print`` shows it."""
         return copy.copy(self)._plan(X, y, sample_weight, **options)
 
     def _plan(
@@ -185,7 +185,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         weight_decay: float = 1e-5,
         **options: Any,
     ) -> Stage:
-        """Stage 1 with the budget that the parameters give, for these scaled training rows."""
+        """Stage 1 with the budget that the parameters set, for these scaled training rows."""
         training = self.training or Training()
         decay = training.weight_decay
         return Stage(
@@ -209,13 +209,13 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
     # ---- predict ----------------------------------------------------------------------------
 
     def predict_dist(self, X: Any) -> Distribution:
-        """Predictive distribution of every row, in target units."""
+        """Return the predictive distribution of every row, in target units."""
         self._check_fitted()
         return self.predictor_.predict(check_inputs(self, X, reset=False))
 
     @property
     def module_(self) -> MemberNetworks:
-        """The trained networks; ``module_.single`` is the plain nn.Module of one."""
+        """The trained networks; of a single one, ``module_.single`` is the plain nn.Module."""
         self._check_fitted()
         return self.predictor_.networks
 
@@ -224,18 +224,18 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted model to a folder: safetensors and JSON, no pickle.
 
-        The folder appears whole or not at all. ``overwrite=True`` replaces an older model. An
-        `MMDRegressor` that looks up neighbours (``quality="best"``) writes its training rows, too.
+        The folder is written whole or not at all. ``overwrite=True`` replaces an older model. An
+        `MMDRegressor` that looks up neighbours (``quality="best"``) also writes its training rows.
         """
         self._check_fitted()
         save_estimator(self, path, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, network: nn.Module | None = None) -> Self:
-        """Load a model that `save` wrote; its predictions are the same to the last bit.
+        """Load a model that `save` wrote; its predictions are identical.
 
-        No code from the files is run. A model that was fitted with a module of the user's own
-        needs an instance of it as `network`: weights are stored, classes are not.
+        No code from the files is run. A model that was fitted with a module of the user needs an
+        instance of it as `network`: weights are stored, classes are not.
         """
         return cls._from_folder(Path(path), *read_model(path), network=network)
 
@@ -271,7 +271,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class BodyParameters:
-    """Parameters of the methods that put a head on a network; mixed into their classes."""
+    """Parameters of methods that put a head on a network, as a mixin."""
 
     network: str | nn.Module = "mlp"
     hidden: Sequence[int] | None = None
@@ -291,7 +291,7 @@ class BodyParameters:
         return parameters | {"dropout": self._spec(GaussianHead()).dropped}
 
     def _spec(self, head: Head, periodic: float | Literal["auto"] | None = None) -> NetworkSpec:
-        """Description of the network; `periodic` replaces the parameter left at None."""
+        """Description of the network; `periodic` applies if the parameter is None."""
         scale = periodic if self.periodic is None else self.periodic
         return NetworkSpec(
             body=self.network,

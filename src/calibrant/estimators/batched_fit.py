@@ -1,4 +1,4 @@
-"""Fit several models of one kind as one batched program."""
+"""Fit several models of one class as one batched program."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from calibrant.estimators.train import train
 
 
 def fit_batched(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str, Any]]) -> None:
-    """Fit several models as one batched program, each as if by its own `fit`.
+    """Fit several models as one batched program, with the result of fitting each one alone.
 
-    Every model keeps its own scaling, split, initialisation, order of batches, early stopping
-    and roll-back; only the random numbers of dropout differ. On a GPU ten models of small
-    networks cost little more time than one.
+    Every model has its own scaling, split, initialisation, order of batches, early stopping and
+    roll-back; only the random numbers of dropout differ. On a GPU, ten models with small networks
+    take little longer than one.
 
     Parameters
     ----------
     models : sequence of estimators
-        Of one class with the same parameters, `random_state` excepted; fitted in place.
+        Of one class, with equal parameters except `random_state`; fitted in place.
     fits : sequence of mappings
-        What `fit` is called with, by name, for every model: ``{"X": X, "y": y}`` and more. Inputs
-        must have the same number of columns (and steps). Numbers of rows should not differ by
-        much: all models take as many steps per epoch as the one with most rows, and a model whose
-        number of rows leads to another number of networks is trained apart.
+        Arguments of `fit` by name for every model: ``{"X": X, "y": y}`` and more. Inputs must have
+        the same number of columns (and steps). Numbers of rows should be similar: all models take
+        as many steps per epoch as the one with most rows, and models whose number of rows leads to
+        different numbers of networks are trained separately.
 
     Examples
     --------
@@ -44,8 +44,8 @@ def fit_batched(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str, 
     """
     if not models or len(models) != len(fits):
         raise ParameterError(
-            f"fit_batched takes one fit for every model, got {len(models)} models and "
-            f"{len(fits)} fits."
+            f"fit_batched needs one mapping of arguments per model, got {len(models)} models and "
+            f"{len(fits)} mappings."
         )
     settings = [_settings(model) for model in models]
     if (
@@ -67,7 +67,7 @@ def fit_batched(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str, 
 
 _NOT_ALIKE = (
     "fit_batched takes different models of one class of networks whose parameters are equal but "
-    "for random_state; fit others one by one."
+    "for random_state; fit other models one by one."
 )
 
 
@@ -78,6 +78,6 @@ def _shape(plan: Plan) -> tuple[int | None, ...]:
 
 
 def _settings(model: NetworkRegressor) -> dict[str, str]:
-    # As text, since arrays among them have no one truth value.
+    # As text, because arrays can't be compared by a single ==.
     settings = model.get_params(deep=False).items()
     return {name: repr(value) for name, value in settings if name != "random_state"}

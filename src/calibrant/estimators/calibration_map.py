@@ -1,4 +1,4 @@
-"""The last step of a calibrated predictor: a monotone map of the distribution functions."""
+"""The calibration map: a monotone map of the distribution functions."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class CalibrationMap:
     Parameters
     ----------
     common : MonotoneMap
-        The map of all rows.
+        The map for all rows.
     means : array of shape (B,)
-        Predicted means at which a map of its own is known; none where `common` is for all.
+        Predicted means for which a separate map was learned; empty if `common` is for all rows.
     levels : array of shape (B, k)
-        Levels of these maps at the knots of `common`; between the means they are interpolated.
+        Levels of these maps at the knots of `common`; interpolated between the means.
     """
 
     common: MonotoneMap
@@ -49,10 +49,10 @@ class CalibrationMap:
         Parameters
         ----------
         left, right : arrays of shape (n,)
-            Distribution function at both ends of the atoms of the targets, equal elsewhere.
+            Distribution function at both ends of the atoms of the targets, equal off the atoms.
         weight : array of shape (n,)
         predicted_mean : array of shape (n,), optional
-            Without it one map serves all rows.
+            Without it, one map is learned for all rows.
         shrink : bool or "spread"
             As in `fit_pit_map`.
         """
@@ -65,13 +65,13 @@ class CalibrationMap:
         return cls(common, means, levels)
 
     def apply(self, dist: Distribution, raw: Distribution) -> Distribution:
-        """Send distributions through the map.
+        """Return the recalibrated distributions.
 
         Parameters
         ----------
         dist : Distribution
         raw : Distribution
-            The same rows before atoms: their means choose the map.
+            The same rows before atoms; their means determine the map.
         """
         if not len(self.means):
             return Recalibrated(dist, self.common)

@@ -1,6 +1,6 @@
-"""How the outputs of a model's networks become one distribution per row.
+"""Combine the outputs of a model's networks into one distribution per row.
 
-Each class here is a step of a predictor: called with the networks and scaled inputs, it returns
+Each class is a step of a predictor: called with the networks and scaled inputs, it returns
 distributions in units of the scaled target.
 """
 
@@ -20,15 +20,15 @@ from calibrant.persistence import savable_part
 
 Array = NDArray[np.float64]
 
-PASS_SEED = 0  # which units the passes drop; fixed, so that a prediction is always the same
-_LEAST_VARIANCE = 1e-8  # of the scaled target; predictions that agree have no spread at all
+PASS_SEED = 0  # seed of the dropout passes; fixed, so that predictions are reproducible
+_LEAST_VARIANCE = 1e-8  # of the scaled target, where all predictions agree
 
 
 class Combine(Protocol):
-    """Combines the answers of networks, passes or samples."""
+    """Combines the outputs of members, dropout passes or samples."""
 
     def n_answers(self, networks: MemberNetworks) -> int:
-        """Answers per row that are held in memory at once."""
+        """Number of outputs per row that are in memory at once."""
         ...
 
     def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
@@ -46,14 +46,14 @@ class SingleNetwork:
         return 1
 
     def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
-        """Distribution that the head makes of the outputs."""
+        """Distribution of the head."""
         return networks.head.distribution(networks.outputs(x)[0])
 
 
 @savable_part
 @dataclass(frozen=True)
 class MatchedMoments:
-    """Normal with the moments of the mixture of all members, or of dropout passes of one.
+    """Normal with the moments of the mixture of all members, or of the dropout passes of one.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class MatchedMoments:
         return self.passes or networks.size
 
     def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
-        """Normal distributions that know their epistemic part."""
+        """Normal distributions with their epistemic part."""
         if self.passes:
             return matched_moments(networks.head, networks.passes(x, self.passes, PASS_SEED))
         return matched_moments(networks.head, networks.outputs(x))
@@ -82,8 +82,8 @@ class WeightedMixture:
     Parameters
     ----------
     shares : array of shape (kinds,)
-        Weight of each kind of networks, which share it equally; they add up to 1. The members of
-        one kind stand one after another.
+        Total weight of each kind of network, divided equally among its members; they add up to 1.
+        Members of one kind are consecutive.
     """
 
     shares: Array = field(default_factory=lambda: np.ones(1))
@@ -93,7 +93,7 @@ class WeightedMixture:
         return networks.size
 
     def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
-        """Mixtures that know their epistemic part, or the distribution of a single network."""
+        """Mixtures with their epistemic part, or the distribution of a single network."""
         outputs = networks.outputs(x)
         if len(outputs) == 1:
             return networks.head.distribution(outputs[0])
@@ -113,8 +113,8 @@ class PointSpread:
     passes : int
         Monte-Carlo passes; 0 uses the members instead.
     noise : float or None
-        Variance added to that of the points, in units of the scaled target. None: the spread of
-        the points was trained to be that of the target, and is not all epistemic.
+        Variance added to that of the points, in units of the scaled target. None where the points
+        were trained to have the spread of the target, so that it is not all epistemic.
     """
 
     passes: int = 0
@@ -144,7 +144,7 @@ def normal_of_points(points: Tensor) -> torch.distributions.Normal:
 
 
 def matched_moments(head: Head, outputs: Tensor) -> Normal:
-    """Normal with the mean and the variance of the mixture of all answers.
+    """Normal with the mean and the variance of the mixture of all outputs.
 
     ``Var Y = E Var(Y | m) + Var E(Y | m)``: the mean of the variances is the aleatoric part, the
     variance of the means over members or passes m the epistemic one.
@@ -162,12 +162,12 @@ def matched_moments(head: Head, outputs: Tensor) -> Normal:
 
 
 def equal_mixture(head: Head, outputs: Tensor) -> Distribution:
-    """Mixture with equal weights of all answers, each a normal or a mixture itself."""
+    """Mixture with equal weights of all outputs, each a normal or a mixture itself."""
     return weighted_mixture(head, outputs, np.full(len(outputs), 1.0 / len(outputs)))
 
 
 def weighted_mixture(head: Head, outputs: Tensor, weights: Array) -> Distribution:
-    """Mixture of all answers with these weights, (M,), which add up to 1."""
+    """Mixture of all outputs with these weights, (M,), which add up to 1."""
     parts = [cast(Normal | Mixture, head.distribution(each)) for each in outputs]
     means = to_numpy(head.torch_distribution(outputs).mean)
     centre = weights @ means

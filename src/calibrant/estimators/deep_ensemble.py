@@ -26,23 +26,24 @@ from calibrant.training import Rows, Stage
 @savable_model
 @dataclass(kw_only=True, repr=False, eq=False)
 class DeepEnsembleRegressor(BodyParameters, NetworkRegressor):
-    """M heteroscedastic networks, each trained on its own (Lakshminarayanan et al. 2017).
+    """Deep ensemble of heteroscedastic networks (Lakshminarayanan et al. 2017).
 
-    The members differ by initialisation and order of batches; they are trained as one batch
-    and each stops at its own best epoch.
+    The members differ in initialisation and order of batches. They are trained independently, as
+    one batched program, and each keeps its own best epoch.
 
     Parameters
     ----------
     members : int, default 5
     combine : {"moments", "mixture"}, default "moments"
-        One normal with the mean and the variance of the mixture (as published), or the mixture.
+        Predict one normal with the mean and variance of the mixture (as published), or the
+        mixture.
     adversarial : float, default 0
-        Also train on inputs moved by this share of their range in the direction that raises
-        the loss most; 0.01 in the original paper, 0 leaves it out.
+        Also train on inputs moved by this share of their range in the direction that increases
+        the loss most; 0.01 in the original paper, 0 turns it off.
 
     Notes
     -----
-    All other parameters are those of `HeteroscedasticRegressor`. The distributions know their
+    All other parameters are those of `HeteroscedasticRegressor`. The distributions have
     ``aleatoric`` (mean of the members' variances) and ``epistemic`` (variance of their means)
     parts.
     """
@@ -79,17 +80,17 @@ class DeepEnsembleRegressor(BodyParameters, NetworkRegressor):
 
 
 def adversarial_nll(network: MemberNetworks, rows: Rows, beta: float, reach: float) -> Tensor:
-    """Mean of `mean_nll` at the inputs and at inputs moved against it, (M,).
+    """Mean of `mean_nll` at the inputs and at adversarial inputs, (M,).
 
     Parameters
     ----------
     reach : float
-        How far, as a share of the range of the inputs.
+        How far inputs are moved, as a share of their range.
     """
     x = rows.x.detach().requires_grad_()
     loss = mean_nll(network, rows._replace(inputs=x), beta)
     (grad,) = torch.autograd.grad(loss.sum(), x, retain_graph=True)
-    # The range within the batch stands for that of the data: both differ little.
+    # The range within the batch approximates that of the data.
     along = rows.y.ndim - 1
     spread = rows.x.amax(dim=along, keepdim=True) - rows.x.amin(dim=along, keepdim=True)
     moved = rows.x + reach * spread * grad.sign()

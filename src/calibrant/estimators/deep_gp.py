@@ -23,30 +23,30 @@ from calibrant.training import Rows, Stage
 if TYPE_CHECKING:
     from calibrant.networks.deep_gp import DeepGaussianProcess
 
-_VALIDATION_SAMPLES = 8  # enough to compare epochs, and an epoch is not mostly validation
+_VALIDATION_SAMPLES = 8  # enough to compare epochs, and cheap beside the training
 
 
 @savable_model
 @dataclass(kw_only=True, repr=False, eq=False)
 class DeepGPRegressor(NetworkRegressor):
-    """Deep Gaussian process, doubly stochastic inference (Salimbeni and Deisenroth 2017).
+    """Deep Gaussian process with doubly stochastic inference (Salimbeni and Deisenroth 2017).
 
-    Layers of Gaussian processes, each seen through inducing points, end in Gaussian noise of
-    one variance for all rows. Training maximises the evidence lower bound on mini-batches with
-    samples drawn through the layers; the prediction is the mixture over such samples. Needs
-    GPyTorch: ``pip install calibrant[gp]``.
+    Layers of sparse Gaussian processes with inducing points, and Gaussian noise with the same
+    variance for all rows. Training maximises the evidence lower bound on mini-batches with samples
+    drawn through the layers; the prediction is the mixture over such samples. Needs GPyTorch:
+    ``pip install calibrant[gp]``.
 
     Parameters
     ----------
     inducing : int, default 128
-        Inducing points of each layer. They start at the k-means centres of the inputs; with
-        fewer different rows than that, at the rows.
+        Inducing points of each layer. They start at the k-means centres of the inputs, or at the
+        distinct rows if there are fewer of them.
     hidden_layers : int, default 2
         Layers below the output layer, as in the paper; 0 is a sparse Gaussian process.
     hidden_dims : int or None
         Width of the hidden layers; None is the number of inputs, at most 10.
     training_samples : int, default 1
-        Samples through the layers in a training step.
+        Samples drawn through the layers in a training step.
     prediction_samples : int, default 32
         Components of the predictive mixture.
     lr : float, default 1e-2
@@ -56,12 +56,12 @@ class DeepGPRegressor(NetworkRegressor):
     1. `fit` maximises ``mean_i w_i E_q log N(y_i; f_i, noise) - KL / n``, the KL divergence
        summed over layers, and keeps the epoch whose mixture has the best likelihood on the
        held-out rows.
-    2. `predict_dist` sends samples with fixed noise through the layers, the same for all rows.
+    2. `predict_dist` draws samples through the layers with fixed noise, the same for all rows.
 
     Epochs, batch size, `training` (without weight decay: a Gaussian process is regularised by its
     prior), bounds, device and seed are as in `HeteroscedasticRegressor`. The ``aleatoric`` part
-    of a prediction is the likelihood's noise, the rest is ``epistemic``. All steps of a sequence
-    are one row of inputs.
+    of a prediction is the noise of the likelihood, the rest is ``epistemic``. Sequences are
+    flattened.
     """
 
     lr: float = 1e-2
@@ -95,7 +95,7 @@ class DeepGPRegressor(NetworkRegressor):
     def _stages(self, rows: Rows) -> Sequence[Stage]:
         loss = partial(_negative_elbo, samples=self.training_samples, n_rows=len(rows.y))
         score = partial(_mixture_nll, samples=min(self.prediction_samples, _VALIDATION_SAMPLES))
-        # The score's fixed noise comes from the host, so a GPU can't record it.
+        # The fixed noise of the score comes from the host, which a CUDA graph can't capture.
         return [self._stage(rows, loss, score, weight_decay=0.0, recordable=("loss",))]
 
 
@@ -111,7 +111,7 @@ class ProcessSamples:
         return self.samples
 
     def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
-        """Mixtures whose aleatoric part is the likelihood's noise."""
+        """Mixtures whose aleatoric part is the noise of the likelihood."""
         mixture = equal_mixture(networks.head, _process(networks).outputs(x, self.samples))
         return mixture.with_epistemic(mixture.variance - float(_process(networks).noise))
 

@@ -1,4 +1,4 @@
-"""Calibrate an ensemble: how much each kind of network counts, and the final map."""
+"""Calibrate an ensemble: the weights of its kinds of networks, and the calibration map."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from calibrant.networks import to_numpy
 
 Array = NDArray[np.float64]
 
-LEAST_HELD_OUT = 10  # fewer PIT values say less about the shape than the networks do
-_FEW_NETWORKS = 4  # of a kind, enough to tell which kind is better
+LEAST_HELD_OUT = 10  # with fewer PIT values, a map would be mostly noise
+_FEW_NETWORKS = 4  # of each kind are enough to tell which kind is better
 
 
 @dataclass(frozen=True)
 class EnsembleCalibration:
-    """What `MMDRegressor` learns from held-out rows once its networks are trained.
+    """The calibration step of `MMDRegressor`, learned from held-out rows after training.
 
     Parameters
     ----------
     recalibrate : bool or "common"
-        Learn no map, one for all rows, or one that depends on the predicted mean where the rows
-        show that it should.
+        Learn no map (False), one for all rows ("common"), or one that depends on the predicted
+        mean where the rows show that it should (True).
     """
 
     recalibrate: bool | Literal["common"]
 
     @torch.no_grad()
     def __call__(self, plan: Plan, predictor: Predictor) -> Predictor:
-        """Return the predictor with the weights of its kinds of networks and its map."""
+        """Return the predictor with the weights of its kinds of networks and with its map."""
         if plan.held_out is None:
             return self._out_of_fold(plan, predictor)
         return self._on_hold_out(plan, predictor)
@@ -72,10 +72,10 @@ class EnsembleCalibration:
         return replace(predictor, map=learned)
 
     def _out_of_fold(self, plan: Plan, predictor: Predictor) -> Predictor:
-        """Learn from what every row is predicted to be by the networks that never saw it.
+        """Learn from out-of-fold predictions.
 
-        These are `repeats` networks of each kind, while all of them will predict: the PIT values
-        are extrapolated to the whole ensemble before the map is learned.
+        A row has those of `repeats` networks of each kind, while new rows are predicted by all
+        networks: PIT values are extrapolated to the whole ensemble before the map is learned.
         """
         sample, kinds, each = plan.sample, plan.kinds, len(plan.folds)
         repeats = plan.recipe.members
@@ -95,7 +95,7 @@ class EnsembleCalibration:
         low, high = ends.reshape(kinds, repeats, 2, n_rows).transpose(2, 3, 0, 1)
         factor = pit_shrinkage(randomized_pit(low, high), shares, each)
         left, right = (extrapolate_pit(end, shares, factor) for end in (low, high))
-        means = None  # that of one network is not near enough to the mean of the ensemble
+        means = None  # the mean of one network is too far from that of the ensemble
         if repeats > 1 and self.recalibrate != "common":
             members = to_numpy(head.torch_distribution(outputs).mean)
             means = loc + scale * (np.repeat(shares, repeats) / repeats @ members)
@@ -104,7 +104,7 @@ class EnsembleCalibration:
 
 
 def _out_of_fold_outputs(plan: Plan, predictor: Predictor) -> Tensor:
-    """Outputs for every row of the networks that never saw it, (kinds * repeats, n, n_outputs)."""
+    """Out-of-fold outputs for every row, (kinds * repeats, n, n_outputs)."""
     rows, repeats = plan.rows, plan.recipe.members
     shape = (plan.kinds * repeats, len(rows.y), plan.network.head.n_outputs)
     outputs = torch.zeros(shape, dtype=torch.float64)
@@ -112,7 +112,7 @@ def _out_of_fold_outputs(plan: Plan, predictor: Predictor) -> Tensor:
         network = in_float64(predictor.networks.part(slice(i, i + 1)))
         like = next(network.parameters())
         for part in torch.as_tensor(held_out).split(predictor.rows_at_once(1)):
-            # As they were trained on: not with themselves among their neighbours.
+            # The features of training: a row is not among its own neighbours.
             inputs = rows.take(part.to(rows.y.device)).x.to(like)
             outputs[i * repeats // len(plan.folds), part] = (
                 network.outputs(inputs)[0].cpu().double()
@@ -121,16 +121,16 @@ def _out_of_fold_outputs(plan: Plan, predictor: Predictor) -> Tensor:
 
 
 def _shares(plan: Plan, outputs: Tensor, y: Array, weight: Array, each: int) -> Array:
-    """Weight of each kind of networks, from outputs for rows that they did not see.
+    """Weight of each kind of network, from outputs for rows that they did not see.
 
     Parameters
     ----------
     outputs : tensor of shape (networks, n, n_outputs)
-        Those that read the features of neighbours first.
+        Networks that read the features of neighbours come first.
     y : array of shape (n,)
         Scaled targets.
     each : int
-        Networks of a kind in the ensemble.
+        Number of networks of each kind in the ensemble.
     """
     if plan.kinds == 1:
         return np.ones(1)
@@ -140,10 +140,10 @@ def _shares(plan: Plan, outputs: Tensor, y: Array, weight: Array, each: int) -> 
 
 
 def _cdf_ends(plan: Plan, dist: Distribution, y: Array) -> tuple[Array, Array]:
-    """Distribution function at both ends of the atoms of targets, equal for one on none."""
+    """Distribution function at both ends of the atoms of targets, equal off the atoms."""
     low, high = plan.atoms.cdf_ends(dist, y)
     least, most = plan.bounds or (None, None)
-    if least is not None:  # all that lies beyond a bound will be on it
+    if least is not None:  # mass beyond a bound is moved to the bound
         low = np.where(y <= least, 0.0, low)
     if most is not None:
         high = np.where(y >= most, 1.0, high)

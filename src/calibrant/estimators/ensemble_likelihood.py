@@ -24,18 +24,18 @@ from calibrant.training import Rows, Stage
 class EnsembleLikelihoodRegressor(BodyParameters, NetworkRegressor):
     """k networks trained jointly by the likelihood of their mean and variance (ELL).
 
-    With ``f_1 ... f_k`` the networks, ``mu = mean f_j`` and ``sigma^2 = mean (f_j - mu)^2`` stand
-    inside the Gaussian likelihood. Unlike in a deep ensemble the networks interact: they have
-    to disagree by as much as the target varies.
+    With networks ``f_1 ... f_k``, the Gaussian likelihood of ``mu = mean f_j`` and
+    ``sigma^2 = mean (f_j - mu)^2`` is maximised. Unlike in a deep ensemble the networks interact:
+    their spread is trained to be that of the target.
 
     Parameters
     ----------
     members : int, default 5
-        The k, at least 2.
+        Number of networks k, at least 2.
 
     Notes
     -----
-    All other parameters are those of `HeteroscedasticRegressor`, `beta` excepted.
+    All other parameters are those of `HeteroscedasticRegressor`, except `beta`.
     """
 
     members: int = 5
@@ -59,6 +59,6 @@ class EnsembleLikelihoodRegressor(BodyParameters, NetworkRegressor):
 
     def _loss(self, network: MemberNetworks, rows: Rows) -> Tensor:
         x = rows.x
-        if rows.y.ndim == 2 and len(x) > 1:  # a model's rows for each of its members
+        if rows.y.ndim == 2 and len(x) > 1:  # the members of a model share its rows
             x = x[:, None].expand(-1, self.members, *x.shape[1:]).flatten(0, 1)
         return points_nll(network.outputs(x).unflatten(0, (-1, self.members)), rows)

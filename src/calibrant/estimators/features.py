@@ -1,4 +1,4 @@
-"""From validated rows to what a network reads."""
+"""Features: from validated rows to the inputs of a network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from calibrant.training import Rows, SeriesWindows
 @savable_part
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Scaled inputs and, where a model has them, features of the nearest training rows."""
+    """Scaled inputs and, for models that use them, features of the nearest training rows."""
 
     scaler: Scaler
     neighbours: Neighbours | None = None
@@ -42,7 +42,7 @@ class Features:
 def scaled_rows(
     samples: Sequence[Sample], inputs: Scaler, target: Scaler, device: torch.device
 ) -> list[Rows]:
-    """Rows of every sample in float32; a series that several of them share is scaled once."""
+    """Scaled rows of every sample, in float32; a series that several share is scaled once."""
     series: dict[int, Tensor] = {}
 
     def tensor(values: Array) -> Tensor:

@@ -1,4 +1,4 @@
-"""Heteroscedastic regression by likelihood: stage 1 alone."""
+"""Heteroscedastic regression by likelihood."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ BETA = Interval(Real, 0, 1, closed="both")
 class HeteroscedasticRegressor(BodyParameters, NetworkRegressor):
     """Network that predicts a mean and a variance for every row (HNN in the paper).
 
-    Stage 1 of the paper: Gaussian negative log-likelihood in its stable form, early stopping
-    on held-out rows, the best weights kept.
+    It is trained by Gaussian likelihood, stage 1 of the paper, with early stopping on held-out
+    rows; the best weights are kept.
 
     Parameters
     ----------
@@ -38,57 +38,57 @@ class HeteroscedasticRegressor(BodyParameters, NetworkRegressor):
         Safeguard against a collapsing variance: each row is weighted by its predicted variance
         to this power, held constant (beta-NLL). 0 is the plain likelihood of the paper.
     components : int, default 1
-        Gaussians per row: 1 is a mean and a variance, more are a mixture for noise of another
-        shape.
+        Gaussians per row: 1 is a mean and a variance, more are a mixture.
     mc_passes : int, default 0
-        With `dropout` > 0: Monte-Carlo passes at prediction. The prediction is then the normal
-        with the moments of their mixture and knows its ``aleatoric`` (mean of the variances) and
-        ``epistemic`` (variance of the means) parts.
+        With `dropout` > 0, the number of Monte-Carlo passes at prediction. The prediction is then
+        the normal with the moments of their mixture, with ``aleatoric`` (mean of the variances)
+        and ``epistemic`` (variance of the means) parts.
     network : {"mlp", "lstm", "gru"} or nn.Module, default "mlp"
-        "lstm" and "gru" read sequences, (n, steps, d); the "mlp" reads rows, or all steps of a
-        sequence at once. A module of your own maps (n, d) or (n, steps, d) to features (n, k);
-        it is copied and gets a head.
+        "lstm" and "gru" read sequences, (n, steps, d); the "mlp" reads rows, or flattened
+        sequences. Your own module maps (n, d) or (n, steps, d) to features (n, k); it is copied
+        and gets a head.
     hidden : sequence of int or None
-        Widths of the layers of a network of ours; None is (256, 256) for the "mlp" and (128, 64)
+        Widths of the layers of a built-in network; None is (256, 256) for the "mlp" and (128, 64)
         for "lstm" and "gru".
     epochs : int, default 200
         Largest number of passes over the training rows.
     batch_size : int or "auto", default "auto"
-        "auto" is 256, less on small data.
+        "auto" is 256, and less on small data.
     lr : float, default 1e-3
         Learning rate of Adam.
     training : Training
         Patience, weight decay, scaling and the fraction of rows held out.
     dropout : float or None
         Share of the hidden units dropped in a training step; recurrent layers drop the same ones
-        in all steps of a sequence. None is 0 for the "mlp" and 0.1 for "lstm" and "gru". A module
-        of your own brings its own.
+        in all steps of a sequence. None is 0 for the "mlp" and 0.1 for "lstm" and "gru". Ignored
+        by your own module.
     periodic : float, "auto" or None
-        Scale of the learned frequencies through which the "mlp" reads its inputs
+        Initial scale of the learned frequencies of a periodic embedding of the inputs of the "mlp"
         (`calibrant.networks.PeriodicEmbedding`); None or 0 is no embedding, "auto" is 0.1.
     bounds : (low, high) or None
-        Bounds of the target, None where there is none; ``(0, None)`` keeps every quantile at or
+        Bounds of the target, None on a side without one; ``(0, None)`` keeps every quantile at or
         above 0.
     device : str, default "auto"
-        "auto" takes a CUDA GPU where there is one.
+        "auto" uses a CUDA GPU if there is one.
     random_state : int, RandomState or None
-        Same seed, same machine, same result, up to the last digits on a busy machine.
+        The same seed on the same machine gives the same result, except for the last digits where
+        a busy machine changes the number of threads.
     verbose : bool, default False
         Show a progress bar.
 
     Attributes
     ----------
     predictor_ : Predictor
-        What is left after `fit`: features, networks, and the steps to a distribution.
+        Result of `fit`: features, networks, and the steps from their outputs to a distribution.
     module_ : MemberNetworks
-        The trained network; ``module_.single`` is the plain nn.Module of one.
+        The trained networks; of a single one, ``module_.single`` is the plain nn.Module.
     history_ : list of dict
         One record per epoch: stage, epoch, train_loss, validation_score, score_name, best.
     n_features_in_ : int
     n_steps_ : int or None
-        Length of the sequences, None after a table.
+        Length of the sequences; None for a table.
     feature_names_in_ : array of str
-        Only where X was a frame.
+        Only if X was a frame.
 
     Examples
     --------

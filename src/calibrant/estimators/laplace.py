@@ -1,4 +1,4 @@
-"""Laplace approximation of the last layer."""
+"""Last-layer Laplace approximation."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from calibrant.training import Rows, Stage
 
 Array = NDArray[np.float64]
 
-_LEAST_WEIGHTS = 1e-12  # squared norm of the last layer; below it any prior is tight enough
+_LEAST_WEIGHTS = 1e-12  # lower bound of the squared norm of the last layer
 _LOG_PRECISIONS = (-60.0, 60.0)
 
 
 @savable_model
 @dataclass(kw_only=True, repr=False, eq=False)
 class LaplaceRegressor(BodyParameters, NetworkRegressor):
-    """Heteroscedastic network whose last layer knows how uncertain it is.
+    """Heteroscedastic network with a Laplace approximation of its last layer.
 
-    The network is trained as `HeteroscedasticRegressor`. Its mean is linear in the features
-    ``phi`` before the last layer (a constant among them), with weights ``w``; around these the
-    posterior is the Gaussian of Bayesian linear regression with the predicted noise,
+    The network is trained as `HeteroscedasticRegressor`. Its mean is linear in the inputs ``phi``
+    of the last layer (including a constant), with weights ``w``. Their posterior is the Gaussian of
+    Bayesian linear regression with the predicted noise,
 
         N(w, A^-1),   A = sum_i phi_i phi_i' / sigma_i^2 + alpha I,
 
-    the Laplace approximation of the last layer. A row's prediction has the variance
-    ``sigma^2 + phi' A^-1 phi``, aleatoric plus epistemic: it grows where features leave those of
-    the training rows.
+    the Laplace approximation of the last layer. The predictive variance of a row is
+    ``sigma^2 + phi' A^-1 phi``, aleatoric plus epistemic; the epistemic part grows with the
+    distance from the training rows.
 
     Parameters
     ----------
@@ -54,10 +54,10 @@ class LaplaceRegressor(BodyParameters, NetworkRegressor):
 
     Notes
     -----
-    The best alpha solves ``alpha |w|^2 = sum_j l_j / (l_j + alpha)``, the right side being the
-    number of well-determined weights and ``l_j`` the eigenvalues of A without its prior
-    (MacKay 1992): one number, found to the last digit. All other parameters are those of
-    `HeteroscedasticRegressor`, but for its heads and passes.
+    The alpha with the largest marginal likelihood solves
+    ``alpha |w|^2 = sum_j l_j / (l_j + alpha)``, where ``l_j`` are the eigenvalues of A without its
+    prior, and the right side is the number of well-determined weights (MacKay 1992). All other
+    parameters are those of `HeteroscedasticRegressor`, except `components` and `mc_passes`.
 
     Examples
     --------
@@ -97,9 +97,9 @@ class LastLayerPosterior:
     Parameters
     ----------
     prior_precision : float
-        The alpha, where the marginal likelihood is largest.
+        The alpha with the largest marginal likelihood.
     root : array of shape (k + 1, k + 1)
-        R with ``R R' = A^-1`` in units of the scaled target; its last row is the constant's.
+        R with ``R R' = A^-1`` in units of the scaled target; its last row belongs to the constant.
     """
 
     prior_precision: float
@@ -110,7 +110,7 @@ class LastLayerPosterior:
         return 1
 
     def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
-        """Normal distributions that know their epistemic part."""
+        """Normal distributions with their epistemic part."""
         features, outputs = _features(networks, x)
         root = torch.as_tensor(self.root).to(features)
         epistemic = to_numpy((features @ root).square().sum(dim=-1))
@@ -130,7 +130,7 @@ def add_posterior(plan: Plan, predictor: Predictor) -> Predictor:
     ]
     information = torch.stack(parts).sum(dim=0)
     eigenvalues, vectors = np.linalg.eigh(to_numpy(information))
-    eigenvalues = np.maximum(eigenvalues, 0.0)  # but for rounding
+    eigenvalues = np.maximum(eigenvalues, 0.0)  # rounding may make them negative
     squares = float(last.weight[0].square().sum() + last.bias[0].square())
     alpha = _prior_precision(eigenvalues, squares)
     posterior = LastLayerPosterior(alpha, vectors / np.sqrt(eigenvalues + alpha))
@@ -153,9 +153,9 @@ def _information(network: MemberNetworks, x: Tensor, weight: Tensor) -> Tensor:
 
 
 def _prior_precision(eigenvalues: Array, squares: float) -> float:
-    """Where the marginal likelihood of the last layer is largest; `squares` is ``|w|^2``."""
+    """Alpha with the largest marginal likelihood of the last layer; `squares` is ``|w|^2``."""
 
-    def gap(log_alpha: float) -> float:  # falls strictly, from above 0 to below
+    def gap(log_alpha: float) -> float:  # strictly decreasing, with one root
         alpha = math.exp(log_alpha)
         determined = float(np.sum(eigenvalues / (eigenvalues + alpha)))
         return determined - alpha * max(squares, _LEAST_WEIGHTS)

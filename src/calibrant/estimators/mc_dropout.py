@@ -20,7 +20,7 @@ from calibrant.networks import PointHead
 from calibrant.persistence import savable_model
 from calibrant.training import Rows, Stage
 
-_LEAST_NOISE = 0.01  # of the squared error on held-out rows
+_LEAST_NOISE = 0.01  # as a share of the squared error on held-out rows
 
 
 @savable_model
@@ -38,14 +38,14 @@ class MCDropoutRegressor(BodyParameters, NetworkRegressor):
         Monte-Carlo passes at prediction.
     noise : {"residual", "none"}, default "residual"
         "residual" adds the variance of the target around the prediction, estimated on the
-        held-out rows: what an interval for the target needs. "none" is the Gaussian of the
-        passes alone, as published: an interval for the network's mean, far too narrow for the
+        held-out rows, which an interval for the target needs. "none" is the Gaussian of the
+        passes alone, as published: its intervals are for the mean, and far too narrow for the
         target.
 
     Notes
     -----
-    All other parameters are those of `HeteroscedasticRegressor`, `beta` excepted. With noise the
-    distributions know their ``aleatoric`` and ``epistemic`` parts.
+    All other parameters are those of `HeteroscedasticRegressor`, except `beta`. With noise, the
+    distributions have ``aleatoric`` and ``epistemic`` parts.
     """
 
     dropout: float = 0.3

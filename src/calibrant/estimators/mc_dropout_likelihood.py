@@ -1,4 +1,4 @@
-"""Monte-Carlo dropout likelihood (MC NLL): the spread of dropout passes is the predicted one."""
+"""Monte-Carlo dropout likelihood (MC NLL): the predicted spread is that of dropout passes."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ from calibrant.training import Rows, Stage
 class MCDropoutLikelihoodRegressor(BodyParameters, NetworkRegressor):
     """One network trained by the likelihood of its dropout passes (MC NLL).
 
-    Before each step the batch passes through the network `training_passes` times with different
-    units dropped; mean and variance of the passes stand inside the Gaussian likelihood.
+    In each training step the batch passes through the network `training_passes` times with
+    different units dropped; the loss is the Gaussian likelihood with the mean and variance of the
+    passes.
 
     Parameters
     ----------
     dropout : float, default 0.3
         Share of hidden units dropped.
     training_passes : int, default 10
-        Passes inside a training step.
+        Passes in a training step.
     passes : int, default 100
         Passes at prediction.
 
     Notes
     -----
-    All other parameters are those of `HeteroscedasticRegressor`, `beta` excepted.
+    All other parameters are those of `HeteroscedasticRegressor`, except `beta`.
     """
 
     dropout: float = 0.3
@@ -60,7 +61,7 @@ class MCDropoutLikelihoodRegressor(BodyParameters, NetworkRegressor):
         )
 
     def _stages(self, rows: Rows) -> Sequence[Stage]:
-        # The score's passes draw on the CPU, so a GPU can't record them.
+        # The passes of the score draw on the CPU, which a CUDA graph can't capture.
         return [self._stage(rows, self._loss, self._score, recordable=("loss",))]
 
     def _loss(self, network: MemberNetworks, rows: Rows) -> Tensor:
@@ -69,6 +70,6 @@ class MCDropoutLikelihoodRegressor(BodyParameters, NetworkRegressor):
         return points_nll(repeated.unflatten(1, (k, -1)), rows)
 
     def _score(self, network: MemberNetworks, rows: Rows) -> Tensor:
-        # As many passes as in training: more would cost more than the epoch that they score.
+        # As many passes as in training: more would take longer than the epoch itself.
         passes = network.passes(rows.x, self.training_passes, PASS_SEED)
         return points_nll(passes if network.size > 1 else passes[None], rows)

@@ -1,4 +1,4 @@
-"""The two-stage method of the paper, made to work."""
+"""`MMDRegressor`: likelihood, then a kernel score, then a calibration map."""
 
 from __future__ import annotations
 
@@ -52,60 +52,60 @@ _FEW_ROWS, _FOLDS_OF_FEW = 1000, 5
 class MMDRegressor(BodyParameters, NetworkRegressor):
     """Calibrated regression by maximum mean discrepancy.
 
-    1. Stage 1 fits a distribution for every row, a mixture of normals, by likelihood.
+    1. Stage 1 fits a distribution per row, a mixture of normals, by likelihood.
     2. Stage 2 minimises a kernel score, the squared MMD between the distribution of a row and its
-       own observation, which is proper (with the energy kernel: the CRPS). On request it also
-       matches pairs of rows (`matching`). Epochs are compared by the CRPS of the held-out rows; a
-       stage that does not improve it is rolled back.
-    3. A monotone map of the predictive distribution functions, learned from the held-out rows,
-       removes the miscalibration that is left at every level. Where 2,400 or more of them show
-       that it should, it depends on the predicted mean.
+       own observation. It is a proper score; with the energy kernel it is twice the CRPS. On
+       request pairs of rows are matched as well (`matching`). The epoch with the best CRPS on
+       held-out rows is kept; if none improves on the start, the stage is rolled back.
+    3. A monotone map of the predictive distribution functions, learned from held-out rows, removes
+       the remaining miscalibration at every level. It depends on the predicted mean if 2,400 or
+       more held-out rows show that one map is not enough.
 
-    Which rows are held out, and how many networks there are, follows from `quality` and the
-    number of rows: one part of the rows for all networks, or folds, each held out from networks
-    of its own. The distribution functions of several networks are averaged,
-    ``F(y) = sum_i w_i F_i(y)``, before the map.
+    `quality` and the number of rows determine how many networks are trained, and whether one part
+    of the rows is held out from all of them or each fold from its own networks. The distribution
+    functions of several networks are averaged, ``F(y) = sum_i w_i F_i(y)``, before the map.
 
-    `as_published` gives Algorithm 1 of the paper to the letter instead.
+    `as_published` is Algorithm 1 of the paper to the letter.
 
     Parameters
     ----------
-    quality : {"fast", "default", "best"}
-        How much work a model is worth; sets what is left open. "fast" is one Gaussian network,
-        matched given the input for five epochs. "default" is one with a mixture head (ten on five
-        folds below 1,000 rows), trained by the kernel score with averaged weights and a rate that
-        falls at the end. "best" trains such networks four times as long, of two kinds
-        (``ensemble.neighbours``), on four folds dealt out twice, and mixes them; a pilot decides
-        about `periodic`.
+    quality : {"fast", "default", "best"}, default "default"
+        Training effort. It sets `components`, `periodic`, `epochs` and the fields of `matching` and
+        `ensemble` where they are None. "fast" is one Gaussian network with five epochs of matching
+        given the input. "default" is one network with a mixture head (five, on five folds, below
+        1,000 rows), trained by the kernel score with averaged weights and a learning rate that
+        falls at the end. "best" trains such networks four times as long, on four folds dealt out
+        twice and of two kinds (``ensemble.neighbours``), and mixes them; a pilot decides about
+        `periodic`.
     components : int or None
         Gaussians per row; 1 is a mean and a variance. None is 5, and 1 for "fast".
     periodic : float, "auto" or None
-        As in `HeteroscedasticRegressor`; with "auto" ("best") a short training with and without
-        the embedding decides, by the CRPS of held-out rows.
+        As in `HeteroscedasticRegressor`. With "auto", the choice of "best", a short training with
+        and without the embedding decides, by the CRPS of held-out rows.
     beta : float, default 0.5
-        As in `HeteroscedasticRegressor`, in stage 1.
+        As in `HeteroscedasticRegressor`, for stage 1.
     epochs : int or None
         Largest number of epochs of stage 1.
     matching : Matching
-        What stage 2 minimises, and its budget.
+        Objective and budget of stage 2.
     ensemble : Ensemble
-        Number of networks, folds, neighbours.
+        Number of networks, folds and kinds of networks.
     atoms : bool, default True
-        Whether values that the training rows take again and again (whole numbers, grades, zeros)
-        get a probability of their own: the mass that the networks predict around them. They are
-        all values of a target most of which appear 20 times, and of another target those that 1%
-        of the rows have; of these one that 5% have needs a mixture, which has a component for it.
+        Give values that many training rows share (counts, grades, zeros) a probability: the mass
+        that the networks predict around them. These are all values if most of them appear at
+        least 20 times, otherwise those of at least 1% of the rows. A value of 5% of the rows among
+        others that vary becomes a component of the mixture, and is left out without a mixture.
     recalibrate : bool or "common", default True
-        Learn the final monotone map from the held-out rows, and maps by the predicted mean where
-        they show that one is not enough; "common" is one for all rows in any case.
+        Learn the monotone map from the held-out rows, given the predicted mean where they show
+        that one map is not enough. "common" learns one map for all rows, False none.
 
     Notes
     -----
     All other parameters and attributes are those of `HeteroscedasticRegressor`.
 
-    A row is predicted out of fold by `members` networks of a kind, while all of them will predict.
-    The mean square of ``F(y) - 1/2`` of a mixture of r networks is ``a + b / r``, which is
-    extrapolated to the whole ensemble before the map is learned.
+    Out of fold, a row is predicted by `members` networks of each kind; new rows are predicted by
+    all networks. The mean square of ``F(y) - 1/2`` of a mixture of r networks is ``a + b / r``,
+    which is extrapolated to the whole ensemble before the map is learned.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
 
     @classmethod
     def as_published(cls, **changes: Any) -> Self:
-        """Algorithm 1 with the hyper-parameters of the paper.
+        """Return Algorithm 1 with the hyper-parameters of the paper.
 
         Data scaled to [0, 1]; 256-256 ReLU, or LSTM 128-64 with ``network="lstm"``; Adam, lr
         1e-4, weight decay 1e-3; stage 1 by plain likelihood; stage 2 by the biased (V) statistic
@@ -164,8 +164,8 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
 
         Notes
         -----
-        Kept to compare with. On real data stage 2 damages the model: on [0, 1] these bandwidths
-        leave a signal below the noise of a batch, and the marginal does not fix the mean.
+        Kept for comparison. On real data stage 2 damages the model: on [0, 1] these bandwidths
+        leave a signal below the noise of a batch, and the marginal does not determine the mean.
         """
         published = cls(
             quality="fast",
@@ -193,7 +193,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         return published.set_params(**changes)
 
     def settings(self) -> Preset:
-        """What `quality` stands for, with the parameters that are set in its place."""
+        """Return the preset of `quality`, with the parameters that the user has set."""
         matching, ensemble = self.matching or Matching(), self.ensemble or Ensemble()
         own: dict[str, Any] = {
             "components": self.components,
@@ -214,7 +214,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         return replace(PRESETS[self.quality], **chosen)
 
     def resolved_params(self) -> dict[str, Any]:
-        """As in `GroupedParameters`, with what `quality` stands for."""
+        """As in `GroupedParameters`, with None replaced by the preset of `quality`."""
         settings = self.settings()
         return super().resolved_params() | {
             "components": settings.components,
@@ -314,9 +314,9 @@ class MatchingObjective:
     score_kernel : Kernel
     score_weight : float
     make_matching : callable or None
-        Makes the loss of pairs of rows for a `condition_bandwidth`; None leaves the score alone.
+        Makes the loss of pairs of rows for a `condition_bandwidth`; None for the score alone.
     condition_bandwidth : float, tensor of shape (1,) or (M,), or None
-        Bandwidth of the kernel on the inputs, by model or by member.
+        Bandwidth of the kernel on the inputs, per model or per member.
     """
 
     score_kernel: Kernel
@@ -338,8 +338,8 @@ class MatchingObjective:
         if self._matching is not None:
             part, some = dist, rows
             if isinstance(network.head, MixtureHead):
-                # Two rows of a mixture are K^2 pairs of normals; a K-th of the rows, which are in
-                # random order, makes as many pairs as all rows of a single normal would.
+                # Two rows of a mixture are K^2 pairs of normals. A K-th of the rows, which are in
+                # random order, gives as many pairs as all rows would give single normals.
                 kept = slice(None, max(2, rows.n_rows // network.head.components))
                 some = Rows(*(each[:, kept] for each in (rows.x, rows.y, rows.weight)))
                 part = network.head.torch_distribution(outputs[:, kept])
@@ -351,7 +351,7 @@ class MatchingObjective:
 
     @staticmethod
     def join(losses: Sequence[MatchingObjective], members: int) -> MatchingObjective:
-        """Loss of one or several models with `members` networks each."""
+        """Join the losses of several models with `members` networks each into one."""
         each = [loss.condition_bandwidth for loss in losses]
         tensors = [value for value in each if isinstance(value, Tensor)]
         if not tensors:

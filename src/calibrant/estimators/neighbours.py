@@ -1,4 +1,4 @@
-"""Targets of the nearest training rows, as inputs of a network."""
+"""Features from the targets of the nearest training rows."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from calibrant.persistence import savable_part
 
 Array = NDArray[np.float64]
 
-MOST_ROWS = 200_000  # beyond, the search would take longer than the training
-_COUNT = 16
-_SEARCHED = 40  # of which three quarters or more are known to a network
+MOST_ROWS = 200_000  # with more, the search takes longer than the training
+_COUNT = 16  # neighbours that are used
+_SEARCHED = 40  # neighbours that are searched; a network knows three quarters of them or more
 _FEW = 4
 _FOLDS = 5
-_NEAR = 1e-3  # of the typical distance of the last neighbour: rows this near are the same
+_NEAR = 1e-3  # share of the median distance of the last neighbour below which rows are equal
 
 
 @savable_part
 class Neighbours:
-    """Seven numbers about the targets of a row's nearest training rows.
+    """Seven features from the targets of the nearest training rows.
 
     The target of the nearest row, the mean weighted by inverse distance, the means of the
     nearest 4 and 16, the spread of the 16, and the logarithms of the distances of the first and
-    the last. A network that reads them need not memorise rare or repeated rows, which is where
-    trees are ahead of it.
+    the last. A network that reads them need not memorise rare or repeated rows, which trees
+    handle better than networks.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ class Neighbours:
     y : array of shape (n,)
         Their scaled targets.
     near : float
-        Distance below which two rows count as the same.
+        Distance below which two rows count as equal.
     loc, scale : array of shape (7,)
-        What the numbers are scaled by.
+        Shift and scale of the features.
     count : int
-        Neighbours that are used.
+        Number of neighbours.
     """
 
     n_features = 7
@@ -64,32 +64,32 @@ class Neighbours:
         return {name: getattr(self, name) for name in ("x", "y", "near", "loc", "scale", "count")}
 
     def transform(self, x: Array) -> Array:
-        """Numbers of new rows, (m, 7), from scaled inputs (m, d)."""
+        """Features of new rows, (m, 7), from scaled inputs (m, d)."""
         distance, index = self.tree.kneighbors(x, self.count)
         return self.describe(distance, self.y[index])
 
     def describe(self, distance: Array, y: Array) -> Array:
-        """Scaled numbers (m, 7) from distances and targets of neighbours, (m, count) each."""
+        """Scaled features (m, 7) from distances and targets of neighbours, (m, count) each."""
         result: Array = (_numbers(distance, y, self.near) - self.loc) / self.scale
         return result
 
 
 class NeighbourIndex:
-    """The nearest training rows of every training row, which only `fit` needs.
+    """The nearest training rows of every training row; only `fit` needs it.
 
-    No row counts as its own neighbour: a new row will not find itself either.
+    No row counts as its own neighbour, because a new row does not find itself either.
 
     Parameters
     ----------
     x, y : arrays of shape (n, d) and (n,)
         Scaled inputs and targets of the training rows.
     groups : array of shape (n,), optional
-        Rows of a group do not inform each other.
+        Rows of a group are not neighbours of each other.
 
     Attributes
     ----------
     neighbours : Neighbours
-        Features of new rows.
+        Computes the features of new rows.
     """
 
     def __init__(self, x: Array, y: Array, groups: NDArray[np.generic] | None = None) -> None:
@@ -103,10 +103,10 @@ class NeighbourIndex:
         self.neighbours = Neighbours(x, y, near, numbers.mean(axis=0), scale, count)
 
     def features(self, rows: NDArray[np.intp] | None = None) -> Array:
-        """Numbers of training rows, (m, 7), from the targets of these rows alone.
+        """Features of training rows, (m, 7), from the targets of these rows alone.
 
-        A network that is stopped and calibrated on the other rows must not have seen their
-        targets, in its inputs neither. Without `rows` all of them, each informed by all others.
+        A network that is stopped and calibrated on the other rows must not see their targets, not
+        even in its inputs. Without `rows`, features of all rows from the targets of all others.
         """
         known_to, count = self.neighbours, self.neighbours.count
         if rows is None:
@@ -115,8 +115,8 @@ class NeighbourIndex:
         known = np.zeros(len(known_to.y), dtype=bool)
         known[rows] = True
         unknown = ~known[self._index[rows]]
-        # The nearest that are known come first; where there are too few, the last of them stands
-        # in, and where there is none, the mean of all that are known.
+        # Known neighbours come first. If there are too few, the last known one is repeated; if
+        # there is none, the mean of all known targets replaces them.
         order = np.argsort(unknown, axis=1, kind="stable")[:, :count]
         index = np.take_along_axis(self._index[rows], order, axis=1)
         distance = np.take_along_axis(self._distance[rows], order, axis=1)
@@ -128,13 +128,13 @@ class NeighbourIndex:
 def _nearest(
     known: Neighbours, groups: NDArray[np.generic] | None
 ) -> tuple[Array, NDArray[np.intp]]:
-    """Distances and positions of every row's nearest rows but itself, nearest first."""
+    """Distances and positions of the nearest other rows of every row, nearest first."""
     n_rows = len(known.y)
     more = min(_SEARCHED, n_rows - 1)
     if groups is None:
         distance, index = known.tree.kneighbors(known.x, more + 1)
         itself = index == np.arange(n_rows)[:, None]
-        # Among many equal rows it may not be listed: then any of them stands for it.
+        # Among many equal rows a row may not find itself: then any of them is dropped.
         itself[~itself.any(axis=1), -1] = True
         shape = (n_rows, more)
         return distance[~itself].reshape(shape), index[~itself].reshape(shape)
@@ -151,7 +151,7 @@ def _nearest(
 
 
 def _numbers(distance: Array, y: Array, near: float) -> Array:
-    """The seven numbers, unscaled, (m, 7)."""
+    """The seven features, unscaled, (m, 7)."""
     weight = 1.0 / (distance + near)
     return np.column_stack(
         [
@@ -167,7 +167,7 @@ def _numbers(distance: Array, y: Array, near: float) -> Array:
 
 
 def _last_known(index: NDArray[np.intp], unknown: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Positions with those of unknown rows, which come last, replaced by the one before them."""
+    """Positions in which unknown rows, which come last, are replaced by the last known one."""
     last = np.maximum((~unknown).sum(axis=1) - 1, 0)
     stand_in = np.take_along_axis(index, last[:, None], axis=1)
     return np.where(unknown, stand_in, index)

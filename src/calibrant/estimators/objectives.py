@@ -1,4 +1,4 @@
-"""Objectives that several methods share: from networks and rows to one number per member."""
+"""Objectives that several methods share, with one value per member."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calibrant.training import Rows
 
 
 def mean_nll(network: MemberNetworks, rows: Rows, beta: float = 0.0) -> Tensor:
-    """Weighted negative log-likelihood of every member, (M,); see `losses` for beta.
+    """Weighted mean negative log-likelihood of every member, (M,); see `losses` for beta.
 
     With a `PointHead` it is half the mean squared error, up to a constant.
     """
@@ -20,7 +20,7 @@ def mean_nll(network: MemberNetworks, rows: Rows, beta: float = 0.0) -> Tensor:
 
 
 def mean_crps(network: MemberNetworks, rows: Rows) -> Tensor:
-    """Weighted CRPS of every member, (M,); of normals and mixtures of them."""
+    """Weighted mean CRPS of every member, (M,), for normals and mixtures of normals."""
     return (rows.weight * crps(network(rows.x), rows.y)).mean(dim=-1)
 
 
@@ -31,7 +31,7 @@ def pit_values(network: MemberNetworks, rows: Rows) -> Tensor:
 
 
 def points_nll(points: Tensor, rows: Rows) -> Tensor:
-    """Likelihood of the normal with mean and variance of k points, one number for each of G models.
+    """Negative log-likelihood of the normal with the mean and variance of k points, (G,).
 
     Parameters
     ----------

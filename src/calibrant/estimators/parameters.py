@@ -1,4 +1,4 @@
-"""Parameters that are grouped, and checks of all parameters."""
+"""Parameter groups, and the checks of all parameters."""
 
 from __future__ import annotations
 
@@ -44,8 +44,9 @@ def share() -> Interval:
 
 
 class ParameterGroup(BaseEstimator):
-    """Parameters that belong together: ``get_params``, ``clone`` and grid searches see into them.
+    """Base of parameter groups, whose fields are parameters of the estimator as well.
 
+    ``get_params``, ``clone`` and grid searches see into a group:
     ``GridSearchCV(MMDRegressor(), {"matching__lr": [1e-3, 3e-4]})`` tunes a field of a group.
     """
 
@@ -53,16 +54,17 @@ class ParameterGroup(BaseEstimator):
 
 
 class GroupedParameters(BaseEstimator):
-    """Base of estimators with groups among their parameters, None standing for the defaults.
+    """Base of estimators with parameter groups; None stands for a group with its defaults.
 
     Fields of a group are nested parameters, as in scikit-learn: ``set_params(matching__lr=1e-3)``
-    makes the group where it is None, and leaves a group that other estimators share as it is.
+    creates the group if it is None, and otherwise changes a copy, so that estimators which share a
+    group do not affect each other.
     """
 
     _groups: ClassVar[Mapping[str, type[ParameterGroup]]] = {}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name, with ``deep=True`` those inside the groups, too."""
+        """Parameters by name; with ``deep=True`` also the fields of groups."""
         parameters: dict[str, Any] = super().get_params(deep)
         if deep:
             for name, group in self._groups.items():
@@ -72,15 +74,15 @@ class GroupedParameters(BaseEstimator):
         return parameters
 
     def resolved_params(self) -> dict[str, Any]:
-        """Parameters inside and outside of groups, with the values that None stands for.
+        """All parameters, fields of groups by nested names, with None replaced by its meaning.
 
-        What depends on the data stays open.
+        What depends on the data stays None.
         """
         parameters = self.get_params()
         return {name: value for name, value in parameters.items() if name not in self._groups}
 
     def set_params(self, **parameters: Any) -> Self:
-        """Set parameters, those inside a group as ``group__name``."""
+        """Set parameters; fields of a group are named ``group__name``."""
         for name, group in self._groups.items():
             nested = any(key.startswith(f"{name}__") for key in parameters)
             if nested and name not in parameters:
@@ -93,7 +95,7 @@ class GroupedParameters(BaseEstimator):
 @savable_part
 @dataclass(kw_only=True, repr=False)
 class Training(ParameterGroup):
-    """How networks are trained, whatever they minimise.
+    """Early stopping, regularisation, hold-out and scaling: what all methods share.
 
     Parameters
     ----------
@@ -102,9 +104,9 @@ class Training(ParameterGroup):
     weight_decay : float or None
         L2 penalty of Adam; None is 1e-5, and 0 for a deep Gaussian process.
     validation_fraction : float, default 0.2
-        Share of the training rows held out, where `fit` gets neither validation rows nor `cv`.
+        Share of the training rows to hold out if `fit` gets neither validation rows nor `cv`.
     scaling : {"standard", "minmax"}
-        How inputs and target are scaled, always on training rows alone.
+        How inputs and target are scaled; always fitted on training rows only.
     """
 
     patience: int = 20
@@ -123,24 +125,25 @@ class Training(ParameterGroup):
 @savable_part
 @dataclass(kw_only=True, repr=False)
 class Matching(ParameterGroup):
-    """Stage 2 of `MMDRegressor`: what it minimises, and its budget.
+    """Objective and budget of stage 2 of `MMDRegressor`.
 
-    Fields that are None, and ``match="auto"``, follow `quality`.
+    Fields that are None, and ``match="auto"``, take the value that `quality` sets.
 
     Parameters
     ----------
     match : {"auto", "joint", "marginal", "distribution"} or None
-        Which pairs of rows are matched besides the score: none (None), pairs given the input
-        ("joint"), all pairs (the paper's "marginal"), or pairs given the prediction. The marginal
-        objective can't tell a collapsed mean with an inflated spread from the truth.
+        Pairs of rows that are matched in addition to the kernel score: none (None), all pairs
+        ("marginal", as in the paper), or pairs weighted by the similarity of their inputs
+        ("joint") or of their predictions ("distribution"). The marginal objective can't tell a
+        collapsed mean with an inflated spread from the truth.
     score_weight : float, default 1
         Weight of the kernel score, the squared MMD between the distribution of a row and its own
-        observation; 0 leaves matching alone.
+        observation; with 0, only pairs are matched.
     score_kernel : {"energy", "gaussian"}, default "energy"
-        Kernel of the score: the energy kernel makes it the CRPS, "gaussian" is the kernel that
-        is matched with.
+        Kernel of the score. With the energy kernel it is twice the CRPS; "gaussian" is the kernel
+        of the matching.
     statistic : {"u", "v"}, default "u"
-        Without or with the terms i = j; with them the predictive variance is penalised.
+        Leave out ("u") or include ("v") the terms i = j, which penalise the predictive variance.
     expectation : {"closed", "sampled"}, default "closed"
         Exact expectations of the kernel, or one draw per row (the paper).
     bandwidths : "adaptive", "published" or sequence of float, default "adaptive"
@@ -149,17 +152,17 @@ class Matching(ParameterGroup):
     condition_bandwidth : float or None
         Bandwidth of the kernel on the inputs; None takes a tenth of the median squared distance.
     updates : {"all", "head"}, default "all"
-        Which weights are trained in stage 2.
+        Train all weights in stage 2, or those of the last layer only.
     rollback : bool, default True
-        Return to the epoch of stage 2 with the best held-out CRPS, its start included.
+        Return to the epoch of stage 2 with the best held-out CRPS, which may be its start.
     epochs, lr, patience : int, float, int or None
         Budget of stage 2.
     batch_size : int or "auto", default "auto"
-        "auto" is that of stage 1.
+        "auto" is the batch size of stage 1.
     average : float or None
-        Epochs over which the weights are averaged; 0 takes them as they are.
+        Number of epochs over which the weights are averaged; 0 turns averaging off.
     decay : float or None
-        Share of the epochs, the last ones, over which the learning rate falls to 0.
+        Share of the epochs, at the end, over which the learning rate falls to 0.
     """
 
     match: Match | Literal["auto"] | None = "auto"
@@ -200,24 +203,26 @@ class Matching(ParameterGroup):
 @savable_part
 @dataclass(kw_only=True, repr=False)
 class Ensemble(ParameterGroup):
-    """How many networks `MMDRegressor` trains, on which rows. None follows `quality`.
+    """Number of networks that `MMDRegressor` trains, and the rows and features of each.
+
+    Fields that are None take the value that `quality` sets.
 
     Parameters
     ----------
     members : int or None
-        Networks whose predictions are mixed; with `folds`, how often all rows are dealt out anew,
-        at least twice unless set: one network per row can't show how an ensemble differs from it.
+        Networks whose predictions are mixed; with `folds`, the number of times the rows are split
+        into folds, differently each time; at least twice unless set, since one network per row
+        can't show how an ensemble differs from it.
     folds : int or None
-        Folds into which the rows are dealt out, `members` times. Every fold has a network that
-        never sees it and is stopped on it, so that every row is held out `members` times and all
-        rows train the calibration map. 0 holds one part of the rows out from all networks, as do
-        `validation_data` and `cv` of `fit`.
+        Number of folds. Each fold has a network that is trained on the others and stopped on it,
+        so every row is held out `members` times and all rows train the calibration map. 0 holds
+        one part of the rows out from all networks, as do `validation_data` and `cv` of `fit`.
     neighbours : bool or None
-        Train a second network for every one, which also reads the targets of the nearest training
-        rows; the CRPS of held-out rows decides how much each kind counts. For the "mlp" on tables
-        of 100 to 200,000 rows, where `fit` itself chooses what is held out. The model then keeps
-        its training rows, inputs and targets, and `save` writes them: mind their size, and who
-        may read them.
+        Train twice as many networks, half of which also read the targets of the nearest training
+        rows; the CRPS of held-out rows decides the weights of the two kinds. Only for the "mlp"
+        on tables of 100 to 200,000 rows, and if `fit` itself chooses the rows to hold out. The
+        model then keeps its training rows, inputs and targets, and `save` writes them: consider
+        their size, and who may read them.
     """
 
     members: int | None = None

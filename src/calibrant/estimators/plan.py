@@ -1,4 +1,4 @@
-"""The plan of a fit: everything that will be trained, decided before anything trains."""
+"""The plan of a fit: everything that will be trained, fixed before training starts."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from calibrant.estimators.windows import Windows
 from calibrant.networks import DeepGPSpec, MemberNetworks, MixtureHead, NetworkSpec
 from calibrant.training import MemberRows, Rows, Stage, resolve_device
 
-LEAST_ROWS_PER_FOLD = 5  # with fewer a hold-out leaves more to train on
-_NEIGHBOURS_ROWS = (100, 200_000)  # the nearest of fewer are not near, of more the search is slow
+LEAST_ROWS_PER_FOLD = 5  # with fewer, one part of the rows is held out instead
+_NEIGHBOURS_ROWS = (100, 200_000)  # fewer rows are not near enough, more are slow to search
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What a method trains and how it predicts, before it has seen the scaled rows.
+    """What a method trains and how it predicts, independent of the scaled rows.
 
     Parameters
     ----------
     network : NetworkSpec or DeepGPSpec
-        Still without the number of inputs.
+        Without the number of inputs, which the plan adds.
     stages : callable
-        From the scaled training rows to the stages of training.
+        Returns the stages of training for the scaled training rows.
     combine : Combine
-        How the networks' outputs become one distribution.
+        How the outputs of the networks become one distribution.
     calibrate : callable or None
-        From the plan and the predictor of the trained networks to the final predictor.
+        Returns the final predictor for the plan and the predictor of the trained networks.
     members, folds : int
-        Networks; with folds, `members` networks for each, on all rows but those of the fold.
+        Number of networks; with folds, `members` networks for each fold, trained on the others.
     neighbours : bool
-        Train a second kind of networks that reads the targets of the nearest training rows.
+        Train a second kind of network that reads the targets of the nearest training rows.
     atoms : bool
-        Give repeated values of the target a probability of their own.
+        Give repeated values of the target a probability.
     choose_embedding : bool
         Train a pilot first, which decides whether the networks use their periodic embedding.
     """
@@ -79,11 +79,11 @@ class Plan:
         Class of the model.
     recipe : Recipe
     sample : Sample
-        Rows to train on, in the user's units; with folds all rows.
+        Rows to train on, in the units of the user; with folds, all rows.
     held_out : Sample or None
-        Rows held out from all networks; None where every fold is held out in turn.
+        Rows held out from all networks; None if every fold is held out in turn.
     folds : tuple of (train, held out) positions
-        One for each network of a kind; none with a hold-out.
+        One for each network of a kind; empty with a hold-out.
     features : Features
     target : Scaler
     atoms : Atoms
@@ -92,10 +92,10 @@ class Plan:
     rows : Rows
         Scaled rows of `sample`.
     train, validation : Rows or MemberRows
-        What the members are trained on, and stopped on.
+        Rows for training and for early stopping of the members.
     stages : tuple of Stage
     use_embedding : bool
-        Whether networks start with their periodic embedding, where they have one.
+        Whether networks use their periodic embedding, if they have one.
     bounds : (low, high) or None
     verbose : bool
     """
@@ -125,11 +125,11 @@ class Plan:
 
     @property
     def n_held_out(self) -> int:
-        """Rows that some network is calibrated on without having seen them."""
+        """Number of rows that the calibration is learned from."""
         return len(self.sample.y if self.held_out is None else self.held_out.y)
 
     def predictor(self, networks: MemberNetworks) -> Predictor:
-        """Return the predictor of trained networks, not calibrated yet."""
+        """Return the predictor of trained networks, not yet calibrated."""
         return Predictor(
             features=self.features,
             target=self.target,
@@ -167,7 +167,7 @@ def make_plan(
     device: str,
     verbose: bool,
 ) -> Plan:
-    """Split and scale the rows, and fix the networks and their stages."""
+    """Split and scale the rows, and determine the networks and their stages."""
     sample, held_out, folds = _split(recipe, data, training.validation_fraction)
     x, weight = sample.x, sample.weight
     if isinstance(x, Windows):
@@ -235,14 +235,14 @@ def make_plan(
 def _split(
     recipe: Recipe, data: FitData, fraction: float
 ) -> tuple[Sample, Sample | None, tuple[Fold, ...]]:
-    """Rows to train on, rows to hold out, and folds where rows are held out in turn."""
+    """Rows to train on, rows to hold out, and the folds if rows are held out in turn."""
     sample = data.sample
     if data.validation is not None:
         return sample, data.validation, ()
     n_rows = len(sample.y)
     if data.cv is None and recipe.folds >= 2 and n_rows >= LEAST_ROWS_PER_FOLD * recipe.folds:
-        # Dealt out anew for every member: networks that predict a row out of fold must differ as
-        # much as any others of the ensemble do, also in the rows that they saw.
+        # Other folds for every member: the networks that predict a row out of fold must differ as
+        # much as any other networks of the ensemble, also in the rows that they are trained on.
         folds = [
             fold
             for repeat in range(recipe.members)
@@ -276,7 +276,7 @@ def _neighbour_index(
 def _rows_with_neighbours(
     rows: Rows, index: NeighbourIndex, parts: Sequence[NDArray[np.intp]]
 ) -> MemberRows:
-    """Training rows of the networks, each told only of targets that it is trained on."""
+    """Training rows of the networks; features use only targets that a network is trained on."""
     return MemberRows.join(
         [
             rows.take(torch.as_tensor(part, device=rows.y.device)).with_inputs(index.features(part))
@@ -294,7 +294,7 @@ def _with_spikes(network: NetworkSpec, atoms: Atoms, target: Scaler) -> NetworkS
 
 
 def _members(recipe: Recipe, seed: int, kinds: int) -> tuple[Member, ...]:
-    """Members with seeds of their own; the first is that of a network alone."""
+    """Members with different seeds; the first has the seed of a single network."""
     each = recipe.members * max(1, recipe.folds)
     more = np.random.default_rng(seed).integers(np.iinfo(np.int32).max, size=kinds * each - 1)
     seeds = [seed, *(int(value) for value in more)]

@@ -1,4 +1,4 @@
-"""Calibration of a whole ensemble, extrapolated from the few members that did not see a row."""
+"""Extrapolate calibration from the few out-of-fold members of a row to the whole ensemble."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from calibrant.networks import Head
 
 Array = NDArray[np.float64]
 
-_LEAST = 0.2  # narrower than a fifth is no extrapolation any more
-_END = 1e-12  # of a probability whose normal score is still a number
+_LEAST = 0.2  # smallest factor: a stronger shrinkage would be no extrapolation any more
+_END = 1e-12  # smallest probability, so that normal scores stay finite
 _CRPS_ROWS = 5_000  # enough to tell which kind of network is better
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the first of two kinds of networks in their pool
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # weights of the first of two kinds of networks
 
 
 def pit_shrinkage(values: Array, shares: Array, each: int) -> float:
     """Factor by which normal scores of PIT values shrink from a few members to all of them.
 
-    Out of fold a row is predicted by R networks of every kind, in the end by all `each` of them,
-    whose distribution functions F are averaged. Given the row the F(y) of such sets, one network
-    of every kind that learned from the same rows, are draws of one distribution, with variance
-    b, so the mean square of ``F(y) - 1/2`` of a pool of r of them is exactly ``a + b / r``. The
-    factor is that by which the normal scores of the pools of R have the mean square of all.
+    Out of fold a row is predicted by R networks of each kind, a new row by all `each` of them; the
+    distribution functions F are averaged. Take sets of one network of each kind, trained on the
+    same rows: given the row, their F(y) are draws from one distribution, with variance b, so the
+    mean square of ``F(y) - 1/2`` of an average over r sets is exactly ``a + b / r``. With the
+    factor, the normal scores of averages over R sets get the mean square of the whole ensemble.
 
     Parameters
     ----------
     values : array of shape (n, kinds, R)
-        PIT values of every row by the networks that never saw it.
+        Out-of-fold PIT values of every row.
     shares : array of shape (kinds,)
-        Weights of the kinds in the pool, which add up to 1.
+        Weights of the kinds in the ensemble, which add up to 1.
     each : int
-        Networks of a kind.
+        Number of networks of each kind.
     """
     sets: Array = values.transpose(0, 2, 1) @ shares  # (n, R)
     size, pooled = sets.shape[1], sets.mean(axis=1)
     if size == 1:
-        return 1.0  # nothing to learn b from
+        return 1.0  # b can't be estimated
     fall = float(sets.var(axis=1, ddof=1).mean()) * (1.0 / size - 1.0 / each)
     wanted = float(np.mean((pooled - 0.5) ** 2)) - fall
 
@@ -55,14 +55,14 @@ def pit_shrinkage(values: Array, shares: Array, each: int) -> float:
 
 
 def extrapolate_pit(values: Array, shares: Array, factor: float) -> Array:
-    """PIT values, (n,), that the mixture of all members would have given.
+    """PIT values, (n,), extrapolated to the mixture of all members.
 
-    Scores are shrunk, not the predictions themselves, so that atoms stay where they are.
+    The normal scores are shrunk, not the predictions, so that atoms stay where they are.
 
     Parameters
     ----------
     values : array of shape (n, kinds, R)
-        Those of every row by the networks that never saw it.
+        Out-of-fold values of every row.
     shares : array of shape (kinds,)
     factor : float
         From `pit_shrinkage`.
@@ -78,21 +78,21 @@ def _scaled_scores(levels: Array, factor: float) -> Array:
 
 
 def best_share(crps: Callable[[tuple[int, ...]], float], repeats: int, each: int) -> float:
-    """Share of the first of two kinds of networks with which their pool has the lowest CRPS.
+    """Weight of the first of two kinds of networks with the lowest CRPS of the ensemble.
 
-    The CRPS of a pool with weights w is ``sum_i w_i c_i - 1/2 sum_ij w_i w_j D_ij``, with the
-    CRPS c of its parts and D the squared distance of their distribution functions, which the
-    CRPS of pairs gives. Means over networks of one kind foretell it for pools of any size.
+    The CRPS of a mixture with weights w is ``sum_i w_i c_i - 1/2 sum_ij w_i w_j D_ij``, with the
+    CRPS c of its parts and D the squared distance of their distribution functions, which follows
+    from the CRPS of pairs. Means over networks of one kind extrapolate it to ensembles of any size.
 
     Parameters
     ----------
     crps : callable
-        Mean CRPS of equal pools, by the positions of the networks: those of the first kind come
-        first.
+        Mean CRPS of the equally weighted mixture of the networks at some positions; the first
+        kind comes first.
     repeats : int
-        Networks of each kind.
+        Number of networks of each kind that `crps` knows.
     each : int
-        Networks of a kind in the pool to be foretold.
+        Number of networks of each kind in the whole ensemble.
     """
     first, second = range(repeats), range(repeats, 2 * repeats)
     alone = [crps((i,)) for i in range(2 * repeats)]
@@ -108,18 +108,18 @@ def best_share(crps: Callable[[tuple[int, ...]], float], repeats: int, each: int
         pairs = [(i, j) for i in kind for j in kind if i < j]
         within.append((1.0 - 1.0 / each) * (distance(pairs) if pairs else across))
 
-    def foretold(share: float) -> float:
+    def expected(share: float) -> float:
         other = 1.0 - share
         spread = share**2 * within[0] + other**2 * within[1] + 2.0 * share * other * across
         return share * score[0] + other * score[1] - 0.5 * spread
 
-    return min(SHARES, key=foretold)
+    return min(SHARES, key=expected)
 
 
 def pool_crps(
     head: Head, outputs: Tensor, y: Array, weight: Array
 ) -> Callable[[tuple[int, ...]], float]:
-    """Mean CRPS of equal pools of networks, by their positions in outputs (M, n, n_outputs)."""
+    """Mean CRPS of equal mixtures, by the positions of networks in outputs (M, n, n_outputs)."""
     some = slice(None, None, max(1, len(y) // _CRPS_ROWS))
 
     def crps(positions: tuple[int, ...]) -> float:

@@ -1,4 +1,4 @@
-"""What is left of a model after `fit`: steps from rows to distributions, and what is saved."""
+"""The predictor: the steps from rows to distributions that remain after `fit` and are saved."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from calibrant.persistence import savable_part
 Inputs = NDArray[np.float64] | Windows
 Bounds = tuple[float | None, float | None]
 
-_PREDICT_ROWS = 1 << 16  # at a time: memory stays bounded; steps of sequences count as rows
+_PREDICT_ROWS = 1 << 16  # at a time, to bound memory; steps of sequences count as rows
 
 for _part in (NetworkSpec, DeepGPSpec, GaussianHead, MixtureHead, PointHead, QuantileHead):
     savable_part(_part)
@@ -43,17 +43,17 @@ for _part in (NetworkSpec, DeepGPSpec, GaussianHead, MixtureHead, PointHead, Qua
 @savable_part
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Predictor:
-    """Features > networks > combine > atoms > map > bounds, each a small object of its own.
+    """Fitted model as a chain of steps: features > networks > combine > atoms > map > bounds.
 
-    Networks predict in float64, so that the prediction of a row does not depend on the rows
-    beside it.
+    Networks predict in float64, so that the prediction of a row does not depend on the other rows
+    of its batch.
 
     Parameters
     ----------
     features : Features
     target : Scaler
     spec : NetworkSpec or DeepGPSpec
-        What the networks are built from.
+        Description from which the networks are built.
     networks : MemberNetworks
     combine : Combine
     atoms : Atoms
@@ -92,7 +92,7 @@ class Predictor:
         return concatenate(parts).affine(float(self.target.loc), float(self.target.scale))
 
     def batches(self, x: Inputs) -> Iterator[tuple[slice, Tensor]]:
-        """Batches of rows small enough for the memory, and their features as tensors."""
+        """Batches of rows of bounded size, and their features as tensors."""
         like = next(self.precise.parameters())
         size = self.rows_at_once(self.combine.n_answers(self.networks))
         for start in range(0, len(x), size):
@@ -100,12 +100,12 @@ class Predictor:
             yield rows, torch.as_tensor(self.features.transform(np.asarray(x[rows]))).to(like)
 
     def rows_at_once(self, answers: int) -> int:
-        """Rows to predict at a time where each has this many answers."""
+        """Rows to predict at a time if each has this many outputs."""
         return max(1, _PREDICT_ROWS // (answers * (self.spec.steps or 1)))
 
     @cached_property
     def precise(self) -> MemberNetworks:
-        """The networks in float64, or the precision that their device has."""
+        """The networks in float64, or in the highest precision of their device."""
         return in_float64(self.networks)
 
     def _bounded(self, dist: Distribution) -> Distribution:
@@ -120,27 +120,27 @@ class Predictor:
     # ---- save and load ----------------------------------------------------------------------
 
     def saved_fields(self) -> dict[str, Any]:
-        """All fields, with the weights by name in the place of the networks."""
+        """All fields, with weights by name instead of the networks."""
         names = ("features", "target", "spec", "combine", "atoms", "map", "bounds")
         weights = {name: value.cpu().numpy() for name, value in self.networks.by_name().items()}
         return {name: getattr(self, name) for name in names} | {"weights": weights}
 
     @classmethod
     def from_fields(cls, *, spec: Any, weights: dict[str, NDArray[Any]], **fields: Any) -> Self:
-        """Rebuild the networks from their description and put the weights into them."""
+        """Rebuild the networks from their description and load the weights."""
         size = len(next(iter(weights.values())))
-        with torch.random.fork_rng(devices=[]):  # the first weights are random, and replaced
+        with torch.random.fork_rng(devices=[]):  # the random initial weights are replaced
             networks = assemble(spec, [spec.build() for _ in range(size)])
         networks.load_by_name({name: torch.as_tensor(value) for name, value in weights.items()})
         return cls(spec=spec, networks=networks.eval(), **fields)
 
 
 def assemble(spec: NetworkSpec | DeepGPSpec, networks: list[Any]) -> MemberNetworks:
-    """Networks of one spec as one batched module."""
+    """Return networks of one spec as one batched module."""
     return MemberNetworks(networks, sequences=spec.reads_sequences and spec.steps is not None)
 
 
 def in_float64(networks: MemberNetworks) -> MemberNetworks:
-    """Copy of the networks in float64, or what their device has."""
+    """Copy of the networks in float64, or in the highest precision of their device."""
     device = next(networks.parameters()).device
     return copy.deepcopy(networks).to(torch.float32 if device.type == "mps" else torch.float64)

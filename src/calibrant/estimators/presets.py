@@ -1,4 +1,4 @@
-"""What the settings of `quality` stand for."""
+"""The presets that `quality` chooses from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Quality = Literal["fast", "default", "best"]
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """Values of the parameters of `MMDRegressor` that the user leaves open."""
+    """Values of the parameters of `MMDRegressor` that the user leaves at None."""
 
     components: int
     epochs: int
@@ -30,7 +30,7 @@ class Preset:
 
 _DEFAULT = Preset(
     components=5,
-    epochs=10,  # the likelihood finds the shape, the kernel score does the rest
+    epochs=10,  # the likelihood only has to find the shape of the noise
     match=None,
     matching_epochs=100,
     matching_lr=1e-3,
@@ -57,7 +57,7 @@ PRESETS: dict[Quality, Preset] = {
 
 
 def limited_epochs(quality: Quality, epochs: int) -> dict[str, int]:
-    """Parameters of `MMDRegressor` that train each stage of a quality for at most `epochs`."""
+    """Parameters of `MMDRegressor` that limit each stage of a quality to `epochs`."""
     preset = PRESETS[quality]
     return {
         "epochs": min(epochs, preset.epochs),

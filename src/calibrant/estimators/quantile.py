@@ -20,18 +20,18 @@ from calibrant.networks import LogisticSpline, MemberNetworks, QuantileHead
 from calibrant.persistence import savable_model
 from calibrant.training import Rows, Stage
 
-LEAST_HELD_OUT = 10  # fewer PIT values say less about the shape than the network does
+LEAST_HELD_OUT = 10  # with fewer PIT values, a map would be mostly noise
 
 
 @savable_model
 @dataclass(kw_only=True, repr=False, eq=False)
 class QuantileNetworkRegressor(BodyParameters, NetworkRegressor):
-    """Network whose quantile function has any shape and never crosses.
+    """Quantile regression network for all levels, whose quantiles never cross.
 
     It predicts the quantile at the middle level and, through softplus, the slopes between
-    neighbouring levels; straight lines in the log-odds of the level join them and go on into
-    the tails (`Quantiles`). Training minimises the CRPS, twice the pinball loss integrated over
-    all levels,
+    neighbouring levels. The quantile function is linear in the log-odds of the level between them
+    and beyond the outermost ones (`Quantiles`). Training minimises the CRPS, twice the pinball
+    loss integrated over all levels,
 
         CRPS(y) = 2 int_0^1 (1{y < Q(p)} - p) (Q(p) - y) dp,
 
@@ -40,16 +40,17 @@ class QuantileNetworkRegressor(BodyParameters, NetworkRegressor):
     Parameters
     ----------
     levels : sequence of float, default (0.05, 0.25, 0.5, 0.75, 0.95)
-        Levels at which the quantile function may bend, strictly increasing inside (0, 1). More
-        of them can follow more shapes and need more rows.
+        Knots of the quantile function, strictly increasing inside (0, 1). More of them can fit
+        more shapes and need more rows.
     recalibrate : bool, default True
-        Learn a final monotone map from the held-out rows: the CRPS alone leaves quantiles of
-        training rows that are too close together.
+        Learn a final monotone map from the held-out rows: trained by the CRPS alone, quantiles
+        are too close to each other.
 
     Notes
     -----
-    All other parameters are those of `HeteroscedasticRegressor`, `beta` excepted. The CRPS says
-    little about the tails: beyond the outermost levels they are what two levels teach.
+    All other parameters are those of `HeteroscedasticRegressor`, except `beta`, `components` and
+    `mc_passes`. The CRPS says little about the tails: beyond the outermost levels they are
+    extrapolated from the two nearest ones.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What of an estimator goes into a model folder, and back."""
+"""Save an estimator to a model folder, and restore it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def restore_estimator(
     try:
         if manifest["needs"] and network is None:
             raise ParameterError(
-                f"{path} was fitted with a module of your own, and classes are not stored: pass an "
+                f"{path} was fitted with your own module, and classes are not stored: pass an "
                 "instance of it, load(path, network=MyModule(...))."
             )
         given = {"network": network}
@@ -81,7 +81,7 @@ def restore_estimator(
 
 
 def _available(device: str) -> torch.device:
-    """The device that the model was fitted on, or the CPU where there is none like it."""
+    """The device that the model was fitted on, or the CPU if it is not available here."""
     try:
         return resolve_device(device)
     except ParameterError:

@@ -30,24 +30,24 @@ class Scaler:
 def fit_scaler(values: Array, weights: Array, scaling: Scaling) -> Scaler:
     """Fit on training rows: mean and standard deviation, or minimum and range.
 
-    A constant column is only shifted, so it becomes 0 and does no harm.
+    A constant column is only shifted: it becomes 0.
     """
     if scaling == "minmax":
         loc, scale = values.min(axis=0), np.ptp(values, axis=0)
     else:
-        # Standardise in units of the largest value: squares of 1e200 would overflow.
+        # In units of the largest value, because squares of 1e200 would overflow.
         unit = np.maximum(np.abs(values).max(axis=0), np.finfo(np.float64).tiny)
         share = values / unit
         centre = np.average(share, axis=0, weights=weights)
         spread = np.sqrt(np.average((share - centre) ** 2, axis=0, weights=weights))
         loc, scale = centre * unit, spread * unit
-    # What is left of a constant column is rounding, not spread.
+    # In a constant column, a remaining spread is rounding.
     constant = scale <= 1e-14 * np.abs(values).max(axis=0)
     return Scaler(np.asarray(loc), cast(Array, np.where(constant, 1.0, scale)))
 
 
 def fit_target_scaler(y: Array, weights: Array, scaling: Scaling) -> Scaler:
-    """As `fit_scaler`; a constant target gets a millionth of its size as its unit."""
+    """As `fit_scaler`; the scale of a constant target is a millionth of its size."""
     if np.ptp(y) == 0:
         return Scaler(y[:1].reshape(()), np.asarray(1e-6 * (abs(y[0]) or 1.0)))
     return fit_scaler(y, weights, scaling)

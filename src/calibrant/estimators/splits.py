@@ -24,7 +24,7 @@ def inner_split(
     cv: Any,
     random_state: int,
 ) -> tuple[Index, Index]:
-    """Positions of the rows to train on and of the rows to hold out.
+    """Return positions of the rows to train on and of the rows to hold out.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ def inner_split(
     groups : array of shape (n,) or None
         Rows of one group are never on both sides.
     cv : None, int, splitter or iterable of (train, test)
-        An int k holds out 1/k of the rows. Of a splitter or an iterable the last split is
-        taken: with ``TimeSeriesSplit`` that is the newest block after all others.
+        An int k holds out 1/k of the rows. Of a splitter or an iterable the last split is used:
+        with ``TimeSeriesSplit`` that is the newest block.
     """
     n = len(weights)
     labels = None if groups is None else np.asarray(groups)
-    # A user's own splitter counts all rows; a split at random must not see those without weight.
+    # A splitter of the user counts all rows; a random split must leave out rows of weight 0.
     rows = np.arange(n) if _is_own(cv) else np.flatnonzero(weights > 0)
     labels = None if labels is None else labels[rows]
     if cv is None and labels is None:
@@ -48,11 +48,11 @@ def inner_split(
     else:
         if cv is None and labels is not None and len(set(labels.tolist())) < 2:
             raise DataError(
-                f"Can't hold out a group: all {len(rows)} rows belong to one. Give at least two "
+                f"Can't hold out a group: all {len(rows)} rows belong to one. Pass at least two "
                 "groups, or validation_data."
             )
         splitter = _by_group(fraction, random_state) if cv is None else cv
-        blank = np.zeros((len(rows), 1))  # splitters count rows, whatever is in them
+        blank = np.zeros((len(rows), 1))  # splitters only count rows
         folds = make_folds(splitter, blank, None, labels, random_state=random_state)
         train, held_out = folds[-1]
     sides = rows[train], rows[held_out]
@@ -62,8 +62,8 @@ def inner_split(
 def cross_folds(
     n_rows: int, folds: int, groups: NDArray[Any] | None, random_state: int
 ) -> list[Fold]:
-    """Positions (train, held out) of every fold; each row is held out once."""
-    blank = np.zeros((n_rows, 1))  # splitters count rows, whatever is in them
+    """Return positions (train, held out) of every fold; each row is held out once."""
+    blank = np.zeros((n_rows, 1))  # splitters only count rows
     splits = make_folds(folds, blank, None, groups, random_state=random_state)
     return [_checked(train, held_out) for train, held_out in splits]
 

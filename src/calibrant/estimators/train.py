@@ -20,7 +20,7 @@ from calibrant.networks import (
 )
 from calibrant.training import MemberRows, Record, Rows, Stage, open_progress, run_stage
 
-_PILOT_EPOCHS = 40  # of stage 2, enough to see what is better
+_PILOT_EPOCHS = 40  # of stage 2, enough to compare
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Trained:
 
 
 def train(plans: Sequence[Plan]) -> list[Trained]:
-    """Train the networks of plans that have the same shape, each as if alone.
+    """Train the networks of plans of the same shape, with the result of training each one alone.
 
-    Every plan keeps its own scaling, split, initialisation, order of batches, early stopping
-    and roll-back; only the random numbers of dropout and of sampled losses differ.
+    Every plan has its own scaling, split, initialisation, order of batches, early stopping and
+    roll-back; only the random numbers of dropout and of sampled losses differ.
     """
     trained = run_plans(choose_embeddings(plans))
     for each in trained:
@@ -46,8 +46,8 @@ def train(plans: Sequence[Plan]) -> list[Trained]:
 def choose_embeddings(plans: Sequence[Plan]) -> list[Plan]:
     """Decide by a short training whether the networks of each plan use their embedding.
 
-    One network of every kind with it and one without are trained on the rows of the first
-    member; the held-out score of the last stage decides.
+    For every kind, one network with the embedding and one without are trained on the rows of the
+    first member; the held-out score of the last stage decides.
     """
     if not plans[0].recipe.choose_embedding:
         return list(plans)
@@ -64,7 +64,7 @@ def choose_embeddings(plans: Sequence[Plan]) -> list[Plan]:
 
 
 def run_plans(plans: Sequence[Plan]) -> list[Trained]:
-    """Build the networks of all plans, run their stages, and hand each plan its own networks."""
+    """Build the networks of all plans, run the stages, and return the networks of each plan."""
     first, size = plans[0], len(plans[0].members)
     device = first.rows.y.device
     generators = [
@@ -82,7 +82,7 @@ def run_plans(plans: Sequence[Plan]) -> list[Trained]:
         networks = assemble(first.network, built).to(device)
         for stages in zip(*(plan.stages for plan in plans), strict=True):
             stage = _as_one(stages, size)
-            if first.network.is_custom:  # a user's module may look at values, have hooks, ...
+            if first.network.is_custom:  # a user's module may depend on values, have hooks, ...
                 stage = replace(stage, recordable=())
             each = 1 if stage.shared_loss else size
             train_rows = _join([plan.train for plan in plans], each)
@@ -97,7 +97,7 @@ def run_plans(plans: Sequence[Plan]) -> list[Trained]:
 
 
 def _build(plan: Plan) -> list[DistributionNetwork]:
-    """Networks of a plan before training, each initialised by its own seed."""
+    """Networks of a plan before training, each initialised with its own seed."""
     networks = []
     for member in plan.members:
         torch.manual_seed(member.seed)
@@ -112,7 +112,7 @@ def _build(plan: Plan) -> list[DistributionNetwork]:
 
 
 def _pilot(plan: Plan, use_embedding: bool) -> Plan:
-    """One network of every kind, for a part of the epochs and without a falling rate."""
+    """Plan of one network per kind, with fewer epochs and a constant learning rate."""
     kinds = enumerate(plan.members[: plan.kinds])
     members = tuple(replace(member, reads_neighbours=i == 0) for i, member in kinds)
     train, validation = (
@@ -133,7 +133,7 @@ def _pilot(plan: Plan, use_embedding: bool) -> Plan:
 
 
 def _as_one(stages: Sequence[Stage], members: int) -> Stage:
-    """One stage for all plans; a loss that knows something of its rows joins the others' losses."""
+    """One stage for all plans; losses that depend on their rows are joined."""
     losses = [stage.loss for stage in stages]
     join = getattr(losses[0], "join", None)
     return stages[0] if join is None else replace(stages[0], loss=join(losses, members))
@@ -156,8 +156,7 @@ def _check_convergence(history: Sequence[Record]) -> None:
     if any(record["best"] for record in lost):
         raise ParameterError(f"{what} Nothing was rolled back. {remedy}, or set rollback=True.")
     warnings.warn(
-        f"{what} Its best weights before are kept, those before training if there are none. "
-        f"{remedy}.",
+        f"{what} Its best earlier weights are kept, or those before training. {remedy}.",
         ConvergenceWarning,
         stacklevel=4,
     )

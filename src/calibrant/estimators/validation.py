@@ -34,9 +34,9 @@ LEAST_ROWS = 10
 
 
 class Sample(NamedTuple):
-    """Inputs (n, d), targets (n,) and weights (n,) in float64, as the user's units have them.
+    """Inputs (n, d), targets (n,) and weights (n,) in float64, in the units of the user.
 
-    Inputs that are sequences are `Windows`, (n, steps, d). Rows of one group belong together.
+    Sequences are `Windows`, (n, steps, d). Rows of one group are never split.
     """
 
     x: Array | Windows
@@ -51,16 +51,16 @@ class Sample(NamedTuple):
 
 
 class FitData(NamedTuple):
-    """What `fit` was given, checked.
+    """The checked arguments of `fit`.
 
     Parameters
     ----------
     sample : Sample
         All training rows.
     validation : Sample or None
-        Rows that the user holds out.
+        Rows that the user passed for validation.
     cv : int, splitter, iterable or None
-        How the user wants rows to be held out.
+        How rows are held out, if the user chose it.
     seed : int
     """
 
@@ -85,13 +85,13 @@ def check_fit_data(
     groups: ArrayLike | None,
     cv: Any,
 ) -> FitData:
-    """Check all that `fit` is given; the model learns what its inputs look like."""
+    """Check the arguments of `fit`; the model stores number, names and kind of its inputs."""
     seed = int(check_random_state(model.random_state).randint(np.iinfo(np.int32).max))
     sample = check_sample(model, X, y, sample_weight, reset=True)
     check_enough(sample.y[sample.weight > 0])
     if groups is not None:
         sample = sample._replace(groups=check_groups(to_local(groups), len(sample.y)))
-    if cv is None or validation_data is not None:  # a splitter of one's own counts all rows
+    if cv is None or validation_data is not None:  # a splitter of the user counts all rows
         sample = sample.take(sample.weight > 0)
     validation = None if validation_data is None else _check_validation(model, validation_data)
     return FitData(sample, validation, cv, seed)
@@ -121,7 +121,7 @@ def check_sample(
 
 
 def check_groups(groups: Any, n_rows: int) -> NDArray[Any]:
-    """One label per row."""
+    """Return the labels as an array, one per row."""
     labels = np.asarray(groups)
     if labels.shape != (n_rows,):
         raise DataError(
@@ -131,10 +131,10 @@ def check_groups(groups: Any, n_rows: int) -> NDArray[Any]:
 
 
 def check_inputs(model: NetworkRegressor, X: Any, *, reset: bool) -> Array | Windows:
-    """Float64 matrix of a table, (n, d), or windows of sequences, (n, steps, d).
+    """Return the float64 matrix of a table, (n, d), or windows of sequences, (n, steps, d).
 
-    With ``reset=True`` the model remembers number, names and kind of its inputs; otherwise they
-    must be the same as in `fit`.
+    With ``reset=True`` the model stores number, names and kind of its inputs; otherwise they must
+    be the same as in `fit`.
     """
     X = to_local(X)
     if isinstance(X, np.ndarray) and X.ndim == 3:
@@ -173,10 +173,10 @@ def _check_windows(model: NetworkRegressor, windows: Windows, *, reset: bool) ->
 
 
 def check_matrix(model: NetworkRegressor, X: Any, *, reset: bool) -> Array:
-    """Float64 matrix of inputs, (n, d).
+    """Return the float64 matrix of inputs, (n, d).
 
-    With ``reset=True`` the model remembers names and number of the features and how to encode
-    them; otherwise they must be the same as in `fit`.
+    With ``reset=True`` the model stores names and number of the features and how to encode them;
+    otherwise they must be the same as in `fit`.
     """
     with _as_data_errors():
         if hasattr(X, "dtypes") and hasattr(X, "columns"):
@@ -186,7 +186,7 @@ def check_matrix(model: NetworkRegressor, X: Any, *, reset: bool) -> Array:
                 model, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
             )
         encoder = TableEncoder().fit(as_frame(X)) if reset else model.encoder_
-        assert encoder is not None  # only windows have none
+        assert encoder is not None  # only models of windows have none
         model.encoder_ = encoder
         if encoder.is_identity and isinstance(X, np.ndarray) and not np.isnan(X).any():
             return X
@@ -225,7 +225,7 @@ def check_enough(target: Array) -> None:
     if len(target) < LEAST_ROWS:
         raise DataError(
             f"Found n_samples={len(target)} with a weight above 0, but at least {LEAST_ROWS} rows "
-            "are needed: some of them are held out for early stopping."
+            "are needed, because some of them are held out for early stopping."
         )
     if np.ptp(target) == 0:
         warnings.warn(

@@ -1,4 +1,4 @@
-"""Windows into a series: sequence inputs without a copy of each window."""
+"""Windows into a series: sequence inputs without copying each window."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Array = NDArray[np.float64]
 
 
 class Windows:
-    """The last `length` rows of a series before each of n positions, as inputs (n, length, d).
+    """Inputs (n, length, d): the `length` rows of a series up to each of n positions.
 
-    Row i sees ``series[ends[i] - length + 1 : ends[i] + 1]``. The series is kept and not copied,
-    so memory grows with the series, not with window times series; windows are gathered batch by
-    batch. Several series may stand one under another: choose ends whose windows cross no border.
+    Row i is ``series[ends[i] - length + 1 : ends[i] + 1]``. The series is referenced, not copied,
+    and windows are gathered batch by batch, so memory does not grow with the length of the
+    windows. Several series may be stacked; choose `ends` so that no window crosses a border.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Windows:
 
     @classmethod
     def of_array(cls, array: NDArray[Any]) -> Windows:
-        """Windows of an array (n, steps, d): its rows one under another are the series."""
+        """Windows of an array (n, steps, d), whose stacked rows are the series."""
         n, steps, d = array.shape
         if 0 in array.shape:
             raise DataError(f"Found array with 0 sample(s), steps or features: {array.shape}.")
@@ -63,8 +63,8 @@ class Windows:
         return len(self.ends)
 
     def take(self, index: Any) -> Windows:
-        """Windows of an index, a mask or a slice, over the same series."""
-        chosen = object.__new__(Windows)  # checked already
+        """Return the windows of an index, a mask or a slice, into the same series."""
+        chosen = object.__new__(Windows)  # without checking the series again
         chosen.series, chosen.length, chosen.ends = self.series, self.length, self.ends[index]
         return chosen
 
@@ -83,8 +83,7 @@ class Windows:
     def seen_rows(self, weights: Array) -> tuple[Array, Array]:
         """Rows of the series inside at least one window, (m, d), and their weights, (m,).
 
-        A row counts as often as windows show it: with the sum of their weights, which are
-        positive.
+        The weight of a row is the sum of the weights of its windows, which are positive.
         """
         total = np.zeros(len(self.series))
         for back in range(self.length):
@@ -111,7 +110,7 @@ def _check_series(series: ArrayLike) -> NDArray[Any]:
         what = "NaN" if np.isnan(array[wrong]).any() else "infinity"
         raise DataError(
             f"Input X contains {what}: {np.count_nonzero(~finite)} rows of the series, the first "
-            f"is row {wrong}. Fill them or leave them out: only gaps of tables are imputed."
+            f"is row {wrong}. Fill them or leave them out: only gaps in tables are imputed."
         )
     return array
 

@@ -1,4 +1,4 @@
-"""Which numbers are the business of the networks' own kernels for GPUs."""
+"""Whether the Triton kernels of the networks apply."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ _HAS_TRITON = importlib.util.find_spec("triton") is not None
 
 
 def in_triton(values: Tensor) -> bool:
-    """Whether Triton takes numbers like these: float32 on a CUDA device."""
+    """Whether the Triton kernels apply to these values: float32 on a CUDA device."""
     return values.is_cuda and values.dtype == torch.float32 and _HAS_TRITON

@@ -1,4 +1,4 @@
-"""The units of an LSTM step in Triton: one launch forward, one backward."""
+"""LSTM step in Triton: one launch forward, one backward; the GPU twin of `lstm`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_BLOCK = 512  # units of a program
-_COLUMNS = 128  # of one row, at most
+_BLOCK = 512  # units per program
+_COLUMNS = 128  # units of one row per program, at most
 
 
 @triton.jit
@@ -16,8 +16,8 @@ def _tanh(x):
 
 
 @triton.jit
-def _place(step, steps, n, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """Row among those of all steps and members, unit, and whether the program owns it."""
+def _position(step, steps, n, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Row among those of all steps and members, unit, and whether both exist."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     unit = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     first = (tl.program_id(2).to(tl.int64) * steps + step) * n
@@ -29,7 +29,7 @@ def _forward(
     gates, b_input, b_state, memory, states, step, steps, n,
     FIRST: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    row, unit, here = _place(step, steps, n, WIDTH, ROWS, COLUMNS)
+    row, unit, here = _position(step, steps, n, WIDTH, ROWS, COLUMNS)
     gates += row * (4 * WIDTH) + unit
     bias = tl.program_id(2) * (4 * WIDTH) + unit
     b_input += bias
@@ -69,16 +69,16 @@ def _backward(
     FIRST: tl.constexpr, LAST: tl.constexpr, GIVEN: tl.constexpr,
     WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    row, unit, here = _place(step, steps, n, WIDTH, ROWS, COLUMNS)
-    alone, _, _ = _place(0, 1, n, WIDTH, ROWS, COLUMNS)  # in tensors of one step
+    row, unit, here = _position(step, steps, n, WIDTH, ROWS, COLUMNS)
+    alone, _, _ = _position(0, 1, n, WIDTH, ROWS, COLUMNS)  # row in tensors of one step
     by_memory += alone * WIDTH + unit
-    slope = tl.zeros([ROWS, COLUMNS], dtype=tl.float32)
+    grad = tl.zeros([ROWS, COLUMNS], dtype=tl.float32)
     by_held = tl.zeros([ROWS, COLUMNS], dtype=tl.float32)
     if GIVEN:
-        outer, _, _ = _place(given_step, given_steps, n, WIDTH, ROWS, COLUMNS)
-        slope += tl.load(given + outer * WIDTH + unit, mask=here, other=0.0)
+        outer, _, _ = _position(given_step, given_steps, n, WIDTH, ROWS, COLUMNS)
+        grad += tl.load(given + outer * WIDTH + unit, mask=here, other=0.0)
     if not LAST:
-        slope += tl.load(later + alone * WIDTH + unit, mask=here, other=0.0)
+        grad += tl.load(later + alone * WIDTH + unit, mask=here, other=0.0)
         by_held += tl.load(by_memory, mask=here, other=0.0)
 
     gates += row * (4 * WIDTH) + unit
@@ -88,7 +88,7 @@ def _backward(
     candidate = tl.load(gates + 2 * WIDTH, mask=here, other=0.0)
     out = tl.load(gates + 3 * WIDTH, mask=here, other=0.0)
     squashed = _tanh(tl.load(memory + row * WIDTH + unit, mask=here, other=0.0))
-    by_held += slope * out * (1.0 - squashed * squashed)
+    by_held += grad * out * (1.0 - squashed * squashed)
 
     by_keep = tl.zeros([ROWS, COLUMNS], dtype=tl.float32)
     if not FIRST:
@@ -98,7 +98,7 @@ def _backward(
     tl.store(by_gates, by_held * candidate * enter * (1.0 - enter), mask=here)
     tl.store(by_gates + WIDTH, by_keep, mask=here)
     tl.store(by_gates + 2 * WIDTH, by_held * enter * (1.0 - candidate * candidate), mask=here)
-    tl.store(by_gates + 3 * WIDTH, slope * squashed * out * (1.0 - out), mask=here)
+    tl.store(by_gates + 3 * WIDTH, grad * squashed * out * (1.0 - out), mask=here)
 
 
 def forward_step(

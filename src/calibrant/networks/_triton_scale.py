@@ -1,4 +1,4 @@
-"""The bounded scale in Triton: the GPU twin of `_BoundedScale`, in one launch instead of twelve."""
+"""Bounded scale in Triton: the GPU twin of `scale_and_grad`, in one launch instead of twelve."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _BLOCK = 256
 
 @triton.jit(do_not_specialize=["count"])
 def _bound(
-    log_variances, scales, slopes, count, width, row, column, lowest, highest, BLOCK: tl.constexpr
+    log_variances, scales, grads, count, width, row, column, lowest, highest, BLOCK: tl.constexpr
 ):
-    """``sqrt(e^lowest + e^highest p)`` with ``p = 1 / (1 + e^(highest - s))``, and its slope by s.
+    """``sqrt(e^lowest + e^highest p)``, ``p = 1 / (1 + e^(highest - s))``, and its derivative by s.
 
-    The same as two softplus, one inside the other, with an exponential around them.
+    This is the exponential of a softplus of a softplus.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     here = i < count
@@ -23,16 +23,16 @@ def _bound(
     above = tl.exp(highest) / (1.0 + tl.exp(highest - s))
     scale = tl.sqrt(tl.exp(lowest) + above)
     tl.store(scales + i, scale, mask=here)
-    tl.store(slopes + i, 0.5 * above / (1.0 + tl.exp(s - highest)) / scale, mask=here)
+    tl.store(grads + i, 0.5 * above / (1.0 + tl.exp(s - highest)) / scale, mask=here)
 
 
 def bound_scale(log_variance: Tensor, lowest: float, highest: float) -> tuple[Tensor, Tensor]:
-    """Standard deviations of log-variances (..., K) held inside bounds, and their slopes."""
-    # A part of the outputs of a network lies between the others: strides, not a copy.
+    """Standard deviations of log-variances (..., K) within bounds, and their derivatives."""
+    # The log-variances are some columns of the outputs: strides avoid a copy.
     flat = log_variance.reshape(-1, log_variance.shape[-1])
-    scale, slope = log_variance.new_empty(2, *log_variance.shape)
+    scale, grad = log_variance.new_empty(2, *log_variance.shape)
     count = flat.numel()
     _bound[(triton.cdiv(count, _BLOCK),)](
-        flat, scale, slope, count, flat.shape[1], *flat.stride(), lowest, highest, BLOCK=_BLOCK
+        flat, scale, grad, count, flat.shape[1], *flat.stride(), lowest, highest, BLOCK=_BLOCK
     )
-    return scale, slope
+    return scale, grad

@@ -1,4 +1,4 @@
-"""Deep Gaussian process on GPyTorch. Importing this file imports gpytorch, the extra `gp`."""
+"""Deep Gaussian process on GPyTorch (extra `gp`), which this module imports."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from torch import Tensor, nn
 from calibrant.errors import ParameterError
 from calibrant.networks.heads import GaussianHead
 
-# One value for training and predicting: inducing values are whitened with it, so another one at
-# prediction would be another function.
+# The same for training and prediction: inducing values are whitened with it, so another value would
+# give another function.
 _JITTER = 1e-4
 _LEAST_NOISE = 1e-4  # variance of the likelihood, in units of the scaled target
-# What training begins with. Much noise: with little, the spread shrinks before the mean has
-# learned anything, and the first epochs are worse than none. A narrow q(u): hidden layers begin
-# close to their mean functions, so that the layers above see the inputs.
+# Initial values. The noise is large: with little, the spread shrinks before the mean has learned
+# anything, and the first epochs do harm. q(u) is narrow, so that hidden layers start close to their
+# mean functions and pass the inputs on to the layers above.
 _FIRST_NOISE = 0.5  # as a share of the target's variance
 _FIRST_SPREAD_HIDDEN, _FIRST_SPREAD_OUTPUT = 0.01, 0.1
-_CONSTANT = 1e-3  # standard deviation up to which a direction of scaled inputs counts as constant
-_ROWS_AT_ONCE = 1 << 13  # samples times rows in one evaluation without gradient: bounds memory
+_CONSTANT = 1e-3  # largest standard deviation of scaled inputs that count as constant
+_ROWS_AT_ONCE = 1 << 13  # samples times rows of one prediction, to bound memory
 
 
 class GPLayer(ApproximateGP):  # type: ignore[misc]
     """Independent sparse GPs with one kernel and one set of inducing points.
 
-    One kernel a layer, as in Salimbeni and Deisenroth (2017), means one Cholesky factor for all
-    outputs; GPyTorch's ``DeepGPLayer`` makes one for each. Calling the layer gives GPyTorch's own
-    q(f), whole covariance and all; `moments` and `divergence` are the fast twins that training
-    uses, without lazy operators and without caches that outlive the weights.
+    One kernel per layer, as in Salimbeni and Deisenroth (2017), needs one Cholesky factor for all
+    outputs; GPyTorch's ``DeepGPLayer`` needs one for each. Calling the layer gives GPyTorch's q(f)
+    with the full covariance; `moments` and `divergence` are the fast twins for training, without
+    lazy operators and without caches that outlive the weights.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class GPLayer(ApproximateGP):  # type: ignore[misc]
         q = CholeskyVariationalDistribution(inducing, batch_shape=torch.Size([n_outputs]))
         start = torch.zeros(inducing, n_inputs)
         strategy = VariationalStrategy(self, start, q, jitter_val=_JITTER)
-        strategy.variational_params_initialized.fill_(1)  # q(u) starts where `start_at` puts it
+        strategy.variational_params_initialized.fill_(1)  # `start_at` initialises q(u)
         super().__init__(strategy)
         self.mean_module = mean
         self.covar_module = ScaleKernel(RBFKernel(ard_num_dims=n_inputs))
@@ -94,7 +94,7 @@ class GPLayer(ApproximateGP):  # type: ignore[misc]
 
     @torch.no_grad()
     def start_at(self, points: Tensor, spread: float, scale: float) -> None:
-        """Set inducing points (m, n_inputs), the spread of q(u) and that of the function."""
+        """Initialise inducing points (m, n_inputs), the spread of q(u) and that of the function."""
         self.variational_strategy.inducing_points.copy_(points)
         q = self.variational_strategy._variational_distribution
         q.chol_variational_covar.copy_(spread * torch.eye(len(points), device=points.device))
@@ -106,10 +106,10 @@ class GPLayer(ApproximateGP):  # type: ignore[misc]
 
 
 class DeepGaussianProcess(DeepGP):  # type: ignore[misc]
-    """Hidden layers of GPs, one GP on top, Gaussian noise: doubly stochastic inference.
+    """Deep GP with Gaussian noise and doubly stochastic inference.
 
-    A sample s goes through the layers by ``h_{l+1} = mean_l(h_l) + sqrt(var_l(h_l)) eps_{s,l}``
-    (Salimbeni and Deisenroth 2017, equation 15), each row at its own mean and variance.
+    A sample s passes through the layers by ``h_{l+1} = mean_l(h_l) + sqrt(var_l(h_l)) eps_{s,l}``
+    (Salimbeni and Deisenroth 2017, equation 15), with the mean and variance of each row.
 
     Parameters
     ----------
@@ -132,8 +132,8 @@ class DeepGaussianProcess(DeepGP):  # type: ignore[misc]
         top = ConstantMean(batch_shape=torch.Size([1]))
         self.output = GPLayer(ins[-1], 1, inducing, top)
         self.likelihood = GaussianLikelihood(noise_constraint=GreaterThan(_LEAST_NOISE))
-        # In float32 the solves lose all digits once inducing points come close, and training
-        # ends in not-a-number.
+        # In float32, solves lose all digits where inducing points come close to each other, and
+        # training ends in NaN.
         self.double()
 
     @property
@@ -144,7 +144,7 @@ class DeepGaussianProcess(DeepGP):  # type: ignore[misc]
 
     @torch.no_grad()
     def start_at(self, points: Tensor, x: Tensor, mean: float, spread: float) -> None:
-        """Set everything that training begins with.
+        """Initialise everything that is trained.
 
         Mean functions of hidden layers start as the identity, or as the leading principal
         components, scaled to unit variance, where a layer is narrower than its input.
@@ -152,7 +152,7 @@ class DeepGaussianProcess(DeepGP):  # type: ignore[misc]
         Parameters
         ----------
         points : tensor of shape (m, n_inputs)
-            Inducing points of the first layer; those of the others are their images.
+            Inducing points of the first layer; those of other layers are their images.
         x : tensor of shape (n, n_inputs)
             Scaled inputs.
         mean, spread : float
@@ -187,15 +187,15 @@ class DeepGaussianProcess(DeepGP):  # type: ignore[misc]
     def elbo(self, x: Tensor, y: Tensor, weight: Tensor, *, samples: int, n_rows: int) -> Tensor:
         """Evidence lower bound divided by the number of rows, a scalar.
 
-        The weighted expected log-likelihood of a batch, averaged over samples with noise of
-        their own in every row, minus the divergence of all layers over `n_rows`.
+        The weighted expected log-likelihood of a batch, averaged over samples with independent
+        noise per row, minus the divergence of all layers over `n_rows`.
 
         Parameters
         ----------
         x, y, weight : tensors of shapes (b, n_inputs), (b,), (b,)
         samples : int
         n_rows : int
-            Rows of the whole training set.
+            Number of rows of the whole training set.
         """
         noise = [self.noise.new_empty(samples, len(x), k).normal_() for k in self.widths]
         mean, variance = self(x, noise)
@@ -209,8 +209,8 @@ class DeepGaussianProcess(DeepGP):  # type: ignore[misc]
     def outputs(self, x: Tensor, samples: int) -> Tensor:
         """Mean and log-variance of the target for every sample, (samples, n, 2).
 
-        Sample s uses the same noise in all rows and calls: the answer of a row depends neither
-        on the rows beside it nor on when it is asked for.
+        Sample s uses the same noise in all rows and calls, so that the prediction of a row depends
+        neither on other rows nor on earlier calls.
         """
         noise = [each.to(self.noise)[:, None] for each in _fixed_noise(samples, self.widths)]
         parts = []
@@ -225,19 +225,19 @@ class DeepGaussianProcess(DeepGP):  # type: ignore[misc]
 
 
 def _correlations(a: Tensor, b: Tensor) -> Tensor:
-    """``exp(-|a_i - b_j|^2 / 2)`` of rows over their length scales, (m, n).
+    """``exp(-|a_i - b_j|^2 / 2)`` of rows in units of the length scales, (m, n).
 
-    GPyTorch's own asks whether both are the same, and a GPU would have to wait for the answer.
+    GPyTorch's function checks whether both are equal, for which the host waits for the GPU.
     """
     squared = a.square().sum(dim=1)[:, None] - 2.0 * a @ b.mT + b.square().sum(dim=1)
     return torch.exp(-0.5 * squared.clamp_min(0.0))
 
 
 def _cholesky(covariance: Tensor) -> Tensor:
-    """Factor of a kernel matrix (m, m)."""
+    """Cholesky factor of a kernel matrix (m, m)."""
     covariance = covariance + _JITTER * torch.eye(len(covariance), device=covariance.device)
     if covariance.is_cuda:
-        return _unseen_cholesky(covariance)
+        return _unchecked_cholesky(covariance)
     try:
         factor: Tensor = psd_safe_cholesky(covariance)
     except (NanError, NotPSDError) as error:
@@ -247,10 +247,10 @@ def _cholesky(covariance: Tensor) -> Tensor:
     return factor
 
 
-def _unseen_cholesky(covariance: Tensor) -> Tensor:
-    """Factor that the host does not look at, so that a GPU can record the step.
+def _unchecked_cholesky(covariance: Tensor) -> Tensor:
+    """Cholesky factor without a check on the host, so that a CUDA graph can capture the step.
 
-    A matrix that has none makes not-a-numbers, and an epoch of those is never kept.
+    A matrix without one gives NaN, and such an epoch is never kept.
     """
     factor, info = torch.linalg.cholesky_ex(covariance)
     filled: Tensor = factor.masked_fill(info != 0, torch.nan)
@@ -260,7 +260,7 @@ def _unseen_cholesky(covariance: Tensor) -> Tensor:
 def _of_samples(layer: GPLayer, rows: Tensor) -> tuple[Tensor, Tensor]:
     """Moments (S, n, n_outputs) at inputs (S, n, n_inputs).
 
-    Samples stand among the rows, so that all of them share the layer's Cholesky factor.
+    Samples are treated as rows, so that all of them share the Cholesky factor of the layer.
     """
     mean, variance = layer.moments(rows.flatten(0, 1))
     shape = (*rows.shape[:2], -1)
@@ -268,11 +268,11 @@ def _of_samples(layer: GPLayer, rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _linear_start(x: Tensor, n_outputs: int) -> Tensor:
-    """Weights (n_inputs, n_outputs): identity, with zeros if wider, or principal components.
+    """Weights (n_inputs, n_outputs): the identity, padded with zeros, or principal components.
 
-    Components have unit variance, as the layer's kernel has: of nearly collinear inputs the last
-    ones are so narrow that the layer's own spread takes them many length scales away from all
-    inducing points of the next layer, where kernels and gradients are zero.
+    Components are scaled to unit variance, that of the kernel. The last components of nearly
+    collinear inputs would otherwise be so narrow that the spread of the layer takes them many
+    length scales away from all inducing points of the next one, where gradients vanish.
     """
     n_inputs = x.shape[1]
     if n_outputs >= n_inputs:
@@ -280,7 +280,7 @@ def _linear_start(x: Tensor, n_outputs: int) -> Tensor:
     centred = (x - x.mean(dim=0)).double().cpu()
     _, vectors = torch.linalg.eigh(centred.T @ centred)  # eigenvalues ascend
     leading = vectors[:, -n_outputs:].flip(1)
-    # The sign of an eigenvector is arbitrary: fix it, so that machines agree.
+    # The sign of an eigenvector is arbitrary: fix it, so that all machines agree.
     signs = leading.gather(0, leading.abs().argmax(dim=0, keepdim=True)).sign()
     width = (centred @ leading).std(dim=0)
     weights: Tensor = leading * signs / torch.where(width > _CONSTANT, width, 1.0)
@@ -290,7 +290,8 @@ def _linear_start(x: Tensor, n_outputs: int) -> Tensor:
 def _fixed_noise(samples: int, widths: Sequence[int]) -> list[Tensor]:
     """Standard normal numbers (samples, width) of each hidden layer, the same at every call.
 
-    Quasi-random: few samples cover the distribution evenly, which matters as all rows share them.
+    Quasi-random: few samples cover the distribution evenly, which matters because all rows share
+    them.
     """
     if not widths:
         return []

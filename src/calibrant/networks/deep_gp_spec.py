@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from calibrant.networks.deep_gp import DeepGaussianProcess
     from calibrant.networks.spec import InitialRows
 
-_WIDEST = 10  # width of hidden layers that None does not exceed
+_WIDEST = 10  # largest default width of hidden layers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +43,11 @@ class DeepGPSpec:
         return replace(self, n_inputs=n_inputs, steps=steps, inducing=inducing)
 
     def build(self) -> DistributionNetwork:
-        """Process before its inducing points are set."""
+        """Return a process whose inducing points are not yet set."""
         width = self.hidden_dims or min(self.n_inputs, _WIDEST)
         process = _deep_gaussian_process()
         network = process(self.n_inputs, [width] * self.hidden_layers, self.inducing)
-        # What `MemberNetworks` needs of a single network it has: head, output and weights.
+        # It has all that `MemberNetworks` needs of a single network: head, output and weights.
         return cast(DistributionNetwork, network)
 
     def initialise(self, network: DistributionNetwork, rows: InitialRows) -> None:
@@ -71,7 +71,7 @@ def _deep_gaussian_process() -> type[DeepGaussianProcess]:
 
 
 def _inducing_points(rows: InitialRows, count: int) -> Tensor:
-    """Centres of the scaled inputs, (count, d), or the distinct rows if there are no more."""
+    """K-means centres of the scaled inputs, (count, d), or the distinct rows if they are few."""
     x = rows.x.cpu().numpy()
     distinct = np.unique(x, axis=0)
     if len(distinct) <= count:

@@ -1,4 +1,4 @@
-"""A body and a head as one module."""
+"""A network with a body and a head, and switches for its inputs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class DistributionNetwork(nn.Module):
     body : nn.Module
         Maps (n, d), or sequences (n, steps, d), to features (n, k).
     n_hidden : int
-        The k.
+        Number of features k.
     head : Head
     fixed : sequence of float, optional
-        The last of the head's outputs, the same for all rows and not learned.
+        The last outputs of the head, equal for all rows and not learned.
     """
 
     fixed: Tensor
@@ -42,7 +42,7 @@ class DistributionNetwork(nn.Module):
             self.register_buffer("fixed", torch.tensor(fixed, dtype=torch.float32))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Raw outputs of the last layer and the fixed ones, (n, head.n_outputs)."""
+        """Outputs of the last layer and the fixed ones, (n, head.n_outputs)."""
         result: Tensor = self.output(self.body(x))
         return with_fixed(result, getattr(self, "fixed", None))
 
@@ -56,16 +56,16 @@ def with_fixed(outputs: Tensor, fixed: Tensor | None) -> Tensor:
 
 
 def hide_inputs(network: DistributionNetwork, columns: slice) -> None:
-    """Set some inputs of a gated network to zero."""
+    """Hide some inputs from a network with an `InputGate`: they are set to zero."""
     for module in network.modules():
         if isinstance(module, InputGate):
             module.shown[columns] = 0.0
 
 
 def disable_embedding(network: DistributionNetwork) -> None:
-    """Feed the inputs to an untrained network as they are, without its periodic embedding.
+    """Turn off the periodic embedding of an untrained network.
 
-    The first layer is rescaled to the initialisation of a layer with as many inputs as are left.
+    The first layer is rescaled to the initialisation of a layer with the remaining inputs.
     """
     if not isinstance(network.body, nn.Sequential):
         return

@@ -1,4 +1,4 @@
-"""Dropout that stays on: Monte-Carlo passes as one batch."""
+"""Dropout for sequences, and Monte-Carlo passes with dropout as one batch."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from calibrant.errors import ParameterError
 class SequenceDropout(nn.Dropout):
     """Dropout of sequences (n, steps, width): a unit is dropped in all steps of a row, or in none.
 
-    Those of members, time in front of the rows, are (M, steps, n, width).
+    For members, with time before the rows, sequences are (M, steps, n, width).
 
-    Dropping anew in every step would wash the memory out, and would differ from what a
-    Monte-Carlo pass drops (Gal and Ghahramani 2016, "A theoretically grounded application of
-    dropout in recurrent neural networks").
+    Dropping other units in every step would erase the memory, and would differ from a Monte-Carlo
+    pass (Gal and Ghahramani 2016, "A theoretically grounded application of dropout in recurrent
+    neural networks").
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -30,19 +30,18 @@ class SequenceDropout(nn.Dropout):
 
 
 class BalancedDropout(nn.Module):
-    """T thinned networks at once: drops units by masks of its own, (T, width).
+    """Dropout of T passes at once, with balanced masks (T, width).
 
-    A pass drops the same units for every row (and every step of it), so the answer of a row
-    depends neither on the rows beside it nor on their number. Every unit is dropped in the same
-    share of the passes, which takes the first-order Monte-Carlo error out of their mean: without
-    that all rows would be off to the same side.
+    A pass drops the same units for every row (and all its steps), so that the prediction of a row
+    does not depend on other rows. Every unit is dropped in the same share of the passes, which
+    removes the first-order Monte-Carlo error of their mean, an error of the same sign in all rows.
 
     Parameters
     ----------
     p : float
         Share of passes in which a unit is dropped.
     count : int
-        The T.
+        Number of passes T.
     n_rows : int
         Rows of one pass, n.
     generator : torch.Generator
@@ -79,15 +78,15 @@ def monte_carlo_passes(
     Parameters
     ----------
     network : nn.Module
-        With nn.Dropout layers.
+        Network with nn.Dropout layers.
     x : tensor of shape (n, d) or (n, steps, d)
     count, seed : int
-        Number of passes, and the seed of what they drop.
+        Number of passes, and the seed of their masks.
     weights : mapping, optional
-        Weights by name that stand in for the network's own.
+        Weights by name that replace those of the network.
     """
-    # Moved even if it is there: that lays the weights of torch's recurrent layers, each copied by
-    # itself, into the one block that cuDNN wants.
+    # Moving the copy, even to the same device, lays the weights of torch's recurrent layers out in
+    # one block, as cuDNN requires.
     thinned = copy.deepcopy(network).to(x.device).eval()
     generator = torch.Generator().manual_seed(seed)
     found = [

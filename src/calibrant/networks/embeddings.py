@@ -1,4 +1,4 @@
-"""What a network sees of its inputs: learned embeddings of numbers, or a part of them."""
+"""Layers in front of the MLP: periodic embeddings of the inputs, and a gate that hides some."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _WIDTH = 16
 
 
 class PeriodicEmbedding(nn.Module):
-    """Sines and cosines of every input at learned frequencies, beside the input itself.
+    """Every input together with sines and cosines of it at learned frequencies.
 
     ``x_j -> [x_j, relu(W_j [sin(2 pi c_j x_j), cos(2 pi c_j x_j)] + b_j)]`` with 32 frequencies
-    c_j and 16 outputs for every input j (Gorishniy et al. 2022). A network on top sees steps and
-    wiggles of an input that it would need many layers to build from the number alone.
+    c_j and 16 outputs for every input j (Gorishniy et al. 2022). A network can then easily learn
+    steps and oscillations, for which it would otherwise need many layers.
 
     Parameters
     ----------
     n_features : int
-        The d.
+        Number of inputs d.
     scale : float
-        The frequencies start as draws from N(0, scale^2), in cycles per unit of the scaled
-        input: the larger, the finer the structure that is seen first.
+        The frequencies are initialised from N(0, scale^2), in cycles per unit of the scaled input:
+        the larger, the finer the structure that is learned first.
     """
 
     def __init__(self, n_features: int, scale: float) -> None:
@@ -37,12 +37,11 @@ class PeriodicEmbedding(nn.Module):
             torch.empty(n_features, 2 * _FREQUENCIES, _WIDTH).uniform_(-bound, bound)
         )
         self.bias = nn.Parameter(torch.empty(n_features, _WIDTH).uniform_(-bound, bound))
-        # 1, or 0 for a network that is to see the numbers alone: among members both kinds then
-        # have one shape.
+        # 1, or 0 for a network without the embedding: members of both kinds then have one shape.
         self.register_buffer("gate", torch.ones(()))
 
     gate: Tensor
-    expansion = 1 + _WIDTH  # numbers out for each number in
+    expansion = 1 + _WIDTH  # outputs per input
 
     def forward(self, x: Tensor) -> Tensor:
         """Embedded rows (n, d + 16 d) of rows (n, d)."""
@@ -51,7 +50,7 @@ class PeriodicEmbedding(nn.Module):
 
 
 def embed(x: Tensor, frequencies: Tensor, weight: Tensor, bias: Tensor, gate: Tensor) -> Tensor:
-    """Embedded rows (M, n, d + 16 d) of M members with rows (M, n, d) and weights of their own."""
+    """Embedded rows (M, n, d + 16 d) of M members, from rows (M, n, d) and stacked weights."""
     angle = 2.0 * math.pi * frequencies[:, :, None] * x.mT[..., None]  # (M, d, n, 32)
     waves = cast(Tensor, _Waves.apply(angle))  # type: ignore[no-untyped-call]
     # (M d, n, 64) @ (M d, 64, 16): one product for each input of each member, all at once
@@ -62,7 +61,7 @@ def embed(x: Tensor, frequencies: Tensor, weight: Tensor, bias: Tensor, gate: Te
 
 
 class _Waves(Function):
-    """Sines and cosines, side by side; each is the slope of the other, which is kept."""
+    """Sines and cosines, concatenated; the output is saved, as it contains the derivatives."""
 
     generate_vmap_rule = True
 
@@ -75,20 +74,20 @@ class _Waves(Function):
         ctx.save_for_backward(output)
 
     @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> Tensor:
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
         (waves,) = ctx.saved_tensors
         sine, cosine = waves.chunk(2, dim=-1)
-        by_sine, by_cosine = slope.chunk(2, dim=-1)
+        by_sine, by_cosine = grad.chunk(2, dim=-1)
         return torch.addcmul(by_sine * cosine, by_cosine, sine, value=-1.0)
 
 
 class InputGate(nn.Module):
-    """Inputs times 1 or 0: members that see different inputs have one shape.
+    """Inputs times 1 or 0, so that members which read different inputs have one shape.
 
     Parameters
     ----------
     n_features : int
-        The d.
+        Number of inputs d.
     """
 
     shown: Tensor
@@ -98,5 +97,5 @@ class InputGate(nn.Module):
         self.register_buffer("shown", torch.ones(n_features))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Rows (n, d) with 0 in the place of what is not shown."""
+        """Rows (n, d) with hidden inputs set to 0."""
         return x * self.shown

@@ -1,4 +1,4 @@
-"""From the outputs of a network to a distribution: one for training, one for users."""
+"""Heads: from the outputs of a network to distributions, for training and for users."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from torch.distributions import Distribution as TorchDistribution
 from calibrant.distributions import Distribution, Mixture, Normal
 from calibrant.networks._device import in_triton
 
-# Bounds of the log-variance in units of the scaled target: a standard deviation of 1e-5 to
-# 150. They are approached smoothly, so that a gradient back inside always exists.
+# Bounds of the log-variance in units of the scaled target: a standard deviation of 1e-5 to 150.
+# They are approached smoothly, so that the gradient never vanishes at a bound.
 _LOWEST, _HIGHEST = -23.0, 10.0
 
 
@@ -36,7 +36,7 @@ class Head(Protocol):
         ...
 
     def initial_bias(self, mean: float, spread: float) -> Tensor:
-        """Outputs to begin with, (n_outputs,), for a scaled target of this mean and spread."""
+        """Initial outputs, (n_outputs,), for a scaled target of this mean and spread."""
         ...
 
     def torch_distribution(self, outputs: Tensor) -> TorchDistribution:
@@ -73,16 +73,16 @@ class GaussianHead:
 class MixtureHead:
     """Mixture of K Gaussians per row: logits of the weights, means, log-variances.
 
-    It starts with equal weights and the means at quantiles of the target, half its spread wide:
-    every component has rows to explain, so none dies.
+    It starts with equal weights, means at quantiles of a normal target and half its spread, so
+    that every component has rows to explain and none dies.
 
     Parameters
     ----------
     components : int
-        The K.
+        Number of Gaussians K.
     spikes : int, default 0
-        Further components whose means and log-variances are fixed, not learned; they are the
-        last outputs (`DistributionNetwork`).
+        Further components whose means and log-variances are fixed; they are the last outputs
+        (`DistributionNetwork`).
     """
 
     components: int
@@ -94,7 +94,7 @@ class MixtureHead:
         return 3 * (self.components + self.spikes)
 
     def initial_bias(self, mean: float, spread: float) -> Tensor:
-        """Equal weights, spread means, variances of a quarter of the target's."""
+        """Equal weights, spread-out means, a quarter of the variance of the target."""
         levels = (np.arange(self.components) + 0.5) / self.components
         means = mean + spread * torch.as_tensor(ndtri(levels), dtype=torch.float32)
         log_variances = torch.full((self.components,), 2.0 * float(np.log(0.5 * spread)))
@@ -103,13 +103,13 @@ class MixtureHead:
     def torch_distribution(self, outputs: Tensor) -> MixtureSameFamily:
         """Mixture of batch shape (..., n); its log_prob is a logsumexp over the components."""
         own, fixed = self.components, self.spikes
-        logits, means, log_variances, places, widths = outputs.split(
+        logits, means, log_variances, spike_means, spike_log_variances = outputs.split(
             [own + fixed, own, own, fixed, fixed], dim=-1
         )
         scales = bounded_scale(log_variances)
         if fixed:
-            means = torch.cat([means, places], dim=-1)
-            scales = torch.cat([scales, torch.exp(0.5 * widths)], dim=-1)
+            means = torch.cat([means, spike_means], dim=-1)
+            scales = torch.cat([scales, torch.exp(0.5 * spike_log_variances)], dim=-1)
         normals = torch.distributions.Normal(means, scales, validate_args=False)
         return MixtureSameFamily(_Weights(logits), normals, validate_args=False)
 
@@ -125,13 +125,13 @@ class MixtureHead:
 
 
 def gaussian_head(components: int) -> GaussianHead | MixtureHead:
-    """Head of one Gaussian per row, or of a mixture of several."""
+    """Return the head of one Gaussian per row, or of a mixture of several."""
     return GaussianHead() if components == 1 else MixtureHead(components)
 
 
 @dataclass(frozen=True)
 class PointHead:
-    """The mean alone. Its normal of variance 1 makes the likelihood half the squared error."""
+    """Mean only; with its normal of variance 1 the likelihood is half the squared error."""
 
     n_outputs: ClassVar[int] = 1
 
@@ -151,7 +151,7 @@ class PointHead:
 
 
 class _Weights(Categorical):
-    """Probabilities of logits, normalised in one go: torch's own class takes a dozen operations."""
+    """Categorical with normalised logits in one operation; torch's class takes a dozen."""
 
     def __init__(self, logits: Tensor) -> None:
         self.logits = self._param = logits.log_softmax(dim=-1)
@@ -159,20 +159,20 @@ class _Weights(Categorical):
         TorchDistribution.__init__(self, logits.shape[:-1], validate_args=False)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> _Weights:
-        """Return the same for more rows, as torch's own class does."""
+        """Return the same for more rows, as torch's class does."""
         return _Weights(self.logits.expand(*batch_shape, self._num_events))
 
 
 def bounded_scale(log_variance: Tensor) -> Tensor:
-    """Standard deviation of a log-variance that is held inside its bounds."""
+    """Standard deviation of a log-variance that is kept within its bounds."""
     return cast(Tensor, _BoundedScale.apply(log_variance))  # type: ignore[no-untyped-call]
 
 
 def scale_and_grad(log_variance: Tensor) -> tuple[Tensor, Tensor]:
     """`bounded_scale` and its derivative at once, without autograd.
 
-    ``sqrt(e^lowest + e^highest / (1 + e^(highest - s)))`` is the exponential of half of ``s``
-    held from both sides by a softplus.
+    ``sqrt(e^lowest + e^highest / (1 + e^(highest - s)))`` is the exponential of half of ``s``,
+    bounded on both sides by a softplus.
     """
     if in_triton(log_variance):
         from calibrant.networks._triton_scale import bound_scale
@@ -185,7 +185,7 @@ def scale_and_grad(log_variance: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class _BoundedScale(Function):
-    """One node of the graph: a step of training has few rows and pays by the operation."""
+    """`bounded_scale` as one node of the graph, as small batches cost per operation."""
 
     @staticmethod
     def forward(ctx: Any, log_variance: Tensor) -> Tensor:

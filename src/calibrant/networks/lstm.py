@@ -1,7 +1,7 @@
-"""LSTM layers of M members as one, forward and backward by hand.
+"""LSTM layers of M members as one, with a manual backward pass.
 
 Under vmap and autograd a step of a layer is dozens of small operations; here it is one product and
-one pass over its units, and what all steps share is one product a layer.
+one pass over its units, and what all steps share is one product per layer.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from torch.autograd.function import once_differentiable
 
 from calibrant.networks._device import in_triton
 
-_sigmoid_slope = torch.ops.aten.sigmoid_backward.grad_input
-_tanh_slope = torch.ops.aten.tanh_backward.grad_input
+_sigmoid_grad = torch.ops.aten.sigmoid_backward.grad_input
+_tanh_grad = torch.ops.aten.tanh_backward.grad_input
 
 
 def lstm_layer(
@@ -28,7 +28,7 @@ def lstm_layer(
     *,
     last: bool = False,
 ) -> Tensor:
-    """What ``nn.LSTM`` of one layer says for every member, (M, steps, n, width).
+    """Output of a one-layer ``nn.LSTM`` for every member, (M, steps, n, width).
 
     With gates ``i, f, o`` and candidate ``g`` from ``W_ih x_t + b_ih + W_hh h + b_hh``::
 
@@ -37,11 +37,11 @@ def lstm_layer(
     Parameters
     ----------
     x : tensor of shape (M, steps, n, d)
-        Time in front of the rows: a step is a block of memory, and so are all steps but one.
+        Time comes before the rows, so that a step is contiguous, and so are all steps but one.
     w_input, w_state : tensors of shape (M, 4 width, d) and (M, 4 width, width)
     b_input, b_state : tensors of shape (M, 4 width)
     last : bool
-        Only the state after the last step, (M, n, width).
+        Return only the state after the last step, (M, n, width).
     """
     states = _Layer.apply(x, w_input, w_state, b_input, b_state, last)  # type: ignore[no-untyped-call]
     return cast(Tensor, states)
@@ -73,13 +73,13 @@ class _Layer(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         rows, w_input, w_state, gates, memory, states = ctx.saved_tensors
         members, steps, n, width = states.shape
-        given = slope[:, None] if ctx.last else slope  # of the last step alone, or of every one
+        given = grad[:, None] if ctx.last else grad  # of the last step alone, or of every one
         given = given.contiguous()
         by_gates, by_memory = torch.empty_like(gates), gates.new_empty(members, n, width)
-        later: Tensor | None = None  # what the next step asks of the state
+        later: Tensor | None = None  # gradient of the state from the next step
         for t in reversed(range(steps)):
             if t < steps - 1:
                 later = torch.bmm(by_gates[:, t + 1], w_state)
@@ -97,12 +97,12 @@ class _Layer(Function):
 def forward_step(
     gates: Tensor, b_input: Tensor, b_state: Tensor, memory: Tensor, states: Tensor, t: int
 ) -> None:
-    """Open the gates of step t in place, and fill its memory and its states.
+    """Compute gates, memory and states of step t, in place.
 
     Parameters
     ----------
     gates : tensor of shape (M, steps, n, 4 width)
-        Products of step t, without the biases, in; i, f, g and o, squashed, out.
+        In: products of step t, without the biases. Out: activations i, f, g and o.
     b_input, b_state : tensors of shape (M, 4 width)
     memory, states : tensors of shape (M, steps, n, width)
     """
@@ -131,17 +131,17 @@ def backward_step(
     by_gates: Tensor,
     t: int,
 ) -> None:
-    """Fill the slopes of the loss by the gates of step t.
+    """Compute the gradient by the gates of step t, before their activation, into `by_gates`.
 
     Parameters
     ----------
     gates, memory : as `forward_step` leaves them
     given : tensor of shape (M, steps, n, width), or (M, 1, n, width) for the last step alone
-        Slopes by the states from outside.
+        Gradient by the states from outside the layer.
     later : tensor of shape (M, n, width), or None for the last step
-        Slopes by the states of step t from the next one.
+        Gradient by the states of step t from the next step.
     by_memory : tensor of shape (M, n, width)
-        Slopes by what the next step kept of this one's memory in, of the step before out.
+        In: gradient by the memory of step t from the next step. Out: of step t - 1.
     by_gates : tensor of shape (M, steps, n, 4 width)
     """
     if in_triton(gates):
@@ -152,13 +152,13 @@ def backward_step(
     enter, keep, candidate, out = gates[:, t].chunk(4, dim=-1)
     by_enter, by_keep, by_candidate, by_out = by_gates[:, t].chunk(4, dim=-1)
     if later is None:
-        slope = given[:, -1]
+        grad = given[:, -1]
     else:
-        slope = later if given.shape[1] < memory.shape[1] else later + given[:, t]
+        grad = later if given.shape[1] < memory.shape[1] else later + given[:, t]
     squashed = memory[:, t].tanh()
-    torch.mul(slope, squashed, out=by_out)
-    by_held = slope * out
-    _tanh_slope(by_held, squashed, grad_input=by_held)
+    torch.mul(grad, squashed, out=by_out)
+    by_held = grad * out
+    _tanh_grad(by_held, squashed, grad_input=by_held)
     if later is not None:
         by_held += by_memory
     torch.mul(by_held, candidate, out=by_enter)
@@ -166,12 +166,12 @@ def backward_step(
     if t > 0:
         torch.mul(by_held, memory[:, t - 1], out=by_keep)
         torch.mul(by_held, keep, out=by_memory)
-    else:  # nothing was there to keep
+    else:  # the first step has no memory to keep
         by_keep.zero_()
-    for squash_slope, part in (
-        (_sigmoid_slope, slice(0, 2 * width)),
-        (_tanh_slope, slice(2 * width, 3 * width)),
-        (_sigmoid_slope, slice(3 * width, None)),
+    for squash_grad, part in (
+        (_sigmoid_grad, slice(0, 2 * width)),
+        (_tanh_grad, slice(2 * width, 3 * width)),
+        (_sigmoid_grad, slice(3 * width, None)),
     ):
         by_part = by_gates[:, t, :, part]
-        squash_slope(by_part, gates[:, t, :, part], grad_input=by_part)
+        squash_grad(by_part, gates[:, t, :, part], grad_input=by_part)

@@ -1,4 +1,4 @@
-"""M networks of one shape as one."""
+"""M networks of one shape as one batched module."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _LSTM_PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 class MemberNetworks(nn.Module):
-    """M networks of one shape with stacked weights: one batched product a layer, not M.
+    """M networks of one shape with stacked weights: one batched product per layer instead of M.
 
-    A single network is the case M = 1 and runs as the plain module that it is.
+    A single network, M = 1, runs as the plain module.
 
     Parameters
     ----------
     networks : sequence of DistributionNetwork
-        Alike but for their weights, which are copied.
+        Equal except for their weights, which are copied.
     sequences : bool, default False
         A row is a sequence (steps, d), not a vector (d,).
     """
@@ -43,7 +43,7 @@ class MemberNetworks(nn.Module):
         if self.size == 1:
             self.single = copy.deepcopy(networks[0])
             return
-        # In a tuple the pattern is no submodule: it lends its shape, the weights are stacked.
+        # In a tuple, so that the pattern is no submodule: only its layers are used.
         self._pattern = (copy.deepcopy(networks[0]),)
         for module in self._pattern[0].modules():
             if isinstance(module, Recurrent):
@@ -55,12 +55,12 @@ class MemberNetworks(nn.Module):
             self.register_buffer(f"buffer{i}", value)
 
     def outputs(self, x: Tensor) -> Tensor:
-        """Raw outputs (M, n, head.n_outputs).
+        """Outputs (M, n, head.n_outputs).
 
         Parameters
         ----------
         x : tensor of shape (n, d) or (1, n, d), the same rows for all, or (M, n, d)
-            With (steps, d) in the place of d for sequences.
+            For sequences, (steps, d) instead of d.
         """
         many = x.ndim > self._rows_ndim
         rows = x[0] if many and len(x) == 1 else x
@@ -91,7 +91,7 @@ class MemberNetworks(nn.Module):
         return result
 
     def products(self, rows: int, steps: int) -> int:
-        """Products of a number and a weight in a pass of so many rows of so many steps.
+        """Number of multiplications in a forward pass over these rows and steps.
 
         A perceptron reads all steps at once, other networks one after another.
         """
@@ -99,7 +99,7 @@ class MemberNetworks(nn.Module):
         return times * sum(weight.numel() for weight in self.parameters())
 
     def _by_layers(self, pattern: DistributionNetwork, rows: Tensor) -> Tensor:
-        """Outputs of perceptrons: as vmap gives them, without what it costs around a product."""
+        """Outputs of perceptrons: the same as by vmap, without its overhead."""
         weights = self._weights() | self._stacked_buffers()
         shared = rows.ndim == self._rows_ndim
         x = (rows.expand(self.size, *rows.shape) if shared else rows).flatten(2)
@@ -117,9 +117,9 @@ class MemberNetworks(nn.Module):
         return with_fixed(x, weights.get("fixed"))
 
     def _by_steps(self, body: Recurrent, rows: Tensor) -> Tensor:
-        """Outputs of LSTM networks: as vmap gives them, in a tenth of the operations."""
+        """Outputs of LSTM networks: the same as by vmap, in a tenth of the operations."""
         weights = self._weights()
-        x = rows.transpose(-3, -2).contiguous()  # time in front of the rows
+        x = rows.transpose(-3, -2).contiguous()  # time before the rows
         x = x.expand(self.size, *x.shape[-3:])
         last = len(body.layers) - 1
         for i in range(last + 1):
@@ -130,7 +130,7 @@ class MemberNetworks(nn.Module):
         return with_fixed(x, self._stacked_buffers().get("fixed"))
 
     def part(self, members: slice) -> MemberNetworks:
-        """Some of the members as networks of their own; all of them are the same object."""
+        """Return some of the members as separate networks; of all members, this object."""
         chosen = range(self.size)[members]
         if len(chosen) == self.size:
             return self
@@ -138,7 +138,7 @@ class MemberNetworks(nn.Module):
         for i in chosen:
             networks.append(copy.deepcopy(self._pattern[0]))
             own = {name: value[i] for name, value in self.by_name().items()}
-            networks[-1].load_state_dict(own, strict=False)  # some buffers are not of the state
+            networks[-1].load_state_dict(own, strict=False)  # some buffers are not persistent
         if len(chosen) == 1:
             for module in networks[0].modules():
                 if isinstance(module, Recurrent):
@@ -147,9 +147,9 @@ class MemberNetworks(nn.Module):
         return part.to(self.stacked[0].device)
 
     def passes(self, x: Tensor, count: int, seed: int) -> Tensor:
-        """Raw outputs of Monte-Carlo passes, (count, n, head.n_outputs).
+        """Outputs of Monte-Carlo passes, (count, n, head.n_outputs).
 
-        Of M networks, each with rows (n, d) of its own in x (M, n, d), they are
+        For M networks, with different rows in x (M, n, d), they are
         (M, count, n, head.n_outputs); every network drops the same units.
         """
         if self.size == 1:
@@ -172,18 +172,18 @@ class MemberNetworks(nn.Module):
     def by_name(self) -> dict[str, Tensor]:
         """Weights and buffers of all members by the names of one network, each (M, ...).
 
-        They share memory with the network: writing into them changes it.
+        They share memory with the network: changing them in place changes it.
         """
         if self.size == 1:
             return {k: v.detach()[None] for k, v in self.single.state_dict(keep_vars=True).items()}
         return {k: v.detach() for k, v in (self._weights() | self._stacked_buffers()).items()}
 
     def _one(self) -> DistributionNetwork:
-        """Network with the layers of all; where there are several, its weights are not theirs."""
+        """A network with the layers of the members, but not necessarily their weights."""
         return self.single if self.size == 1 else self._pattern[0]
 
     def _weights(self) -> dict[str, Tensor]:
-        """Weights by the names of one network, each (M, ...), or as they are for a single one."""
+        """Weights by the names of one network, each (M, ...), without M for a single one."""
         if self.size == 1:
             return dict(self.single.named_parameters())
         return dict(zip(self._names, self.stacked, strict=True))
@@ -193,7 +193,7 @@ class MemberNetworks(nn.Module):
 
     @torch.no_grad()
     def load_by_name(self, state: Mapping[str, Tensor]) -> None:
-        """Set what `by_name` gives; names and shapes must be the same."""
+        """Load what `by_name` returned; names and shapes must be the same."""
         own = self.by_name()
         if own.keys() != state.keys():
             raise KeyError(f"weights differ: {sorted(own.keys() ^ state.keys())}")
@@ -206,7 +206,7 @@ class MemberNetworks(nn.Module):
 
 
 def _is_perceptron(network: DistributionNetwork) -> bool:
-    """Whether `_by_layers` knows all layers; a deep Gaussian process has no body at all."""
+    """Whether `_by_layers` applies to all layers; a deep Gaussian process has no body."""
     body = getattr(network, "body", None)
     return type(body) is MLP or (
         isinstance(body, nn.Sequential) and all(isinstance(layer, _BATCHED) for layer in body)

@@ -9,12 +9,12 @@ from torch import Tensor, nn
 
 
 class MLP(nn.Sequential):
-    """Linear layers, each with ReLU and maybe dropout: the body of a network, without its head.
+    """Multi-layer perceptron with ReLU and optional dropout: a body without its head.
 
     Parameters
     ----------
     n_features : int
-        Width of the input; of a sequence, all steps together.
+        Width of the input; for sequences, steps times features.
     hidden : sequence of int
         Widths of the hidden layers; the last one is the width of the output.
     dropout : float, default 0

@@ -1,4 +1,4 @@
-"""Head of a network that predicts quantiles which can't cross."""
+"""Head for quantiles that can't cross."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from calibrant.distributions import Quantiles
 from calibrant.distributions.logistic_pieces import LogisticPieces
 from calibrant.networks.heads import to_numpy
 
-_LEAST_SLOPE = 1e-5  # in units of the scaled target; a density of 25,000 at the median
+_LEAST_SLOPE = 1e-5  # in units of the scaled target: a density of 25,000 at the median
 
 
-@cache  # a GPU that records its work can't be sent numbers of the host
+@cache  # a CUDA graph can't capture a copy from the host
 def _like(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
     return torch.tensor(values, dtype=dtype, device=device)
 
 
 class LogisticSpline(TorchDistribution):
-    """The distribution of `Quantiles` with gradients: what the quantile head is trained with.
+    """The distribution of `Quantiles` with gradients, for training the quantile head.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class LogisticSpline(TorchDistribution):
     lines : LogisticPieces
     """
 
-    arg_constraints = {}  # noqa: RUF012 (torch's own way to say that nothing is checked)
+    arg_constraints = {}  # noqa: RUF012 (torch's way to turn checks off)
 
     def __init__(self, start: Tensor, slopes: Tensor, lines: LogisticPieces) -> None:
         super().__init__(start.shape, validate_args=False)
@@ -49,7 +49,7 @@ class LogisticSpline(TorchDistribution):
         self.values = start[..., None] + torch.nn.functional.pad(rise, (1, 0))  # (..., n, K)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Distribution function, (..., n): each line adds its probability below the value."""
+        """Distribution function, (..., n): the sum over lines of their probability below value."""
         below = torch.sigmoid(self._log_odds(value)) - torch.sigmoid(self._ends[:-1])
         return below.sum(dim=-1)
 
@@ -64,7 +64,7 @@ class LogisticSpline(TorchDistribution):
         return (self.slopes * parts).sum(dim=-1)
 
     def _log_odds(self, y: Tensor) -> Tensor:
-        """Log-odds of y on every line, held inside its ends, (..., n, K - 1)."""
+        """Log-odds of y on every line, clipped to its ends, (..., n, K - 1)."""
         odds = self._knots[:-1] + (y[..., None] - self.values[..., :-1]) / self.slopes
         return torch.minimum(torch.maximum(odds, self._ends[:-1]), self._ends[1:])
 
@@ -73,7 +73,7 @@ class LogisticSpline(TorchDistribution):
 class QuantileHead:
     """Quantile at the middle level, and the slopes of the lines between the levels.
 
-    Slopes go through softplus, so quantiles increase with the level whatever the network says.
+    Slopes go through softplus, so quantiles always increase with the level.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class QuantileHead:
         return self.n_outputs // 2
 
     def initial_bias(self, mean: float, spread: float) -> Tensor:
-        """One logistic distribution of this mean and spread."""
+        """Outputs of a logistic distribution with this mean and spread."""
         slope = spread * math.sqrt(3.0) / math.pi
         bias = torch.full((self.n_outputs,), math.log(math.expm1(slope)))
         bias[0] = mean + slope * float(self._lines.knots[self._middle])

@@ -15,13 +15,13 @@ Cell = Literal["lstm", "gru"]
 
 
 class Recurrent(nn.Module):
-    """Stacked recurrent layers; the last state of the last one is the body's output.
+    """Stacked recurrent layers; the output is the last state of the last layer.
 
     Parameters
     ----------
     cell : {"lstm", "gru"}
     n_features : int
-        Width of a step of the input.
+        Features per step of the input.
     hidden : sequence of int
         Widths of the layers; the last one is the width of the output.
     dropout : float, default 0
@@ -30,10 +30,9 @@ class Recurrent(nn.Module):
 
     Notes
     -----
-    The layers are torch's, weights included. One network runs torch's fused code; it can't be
-    batched over members. `MemberNetworks` runs LSTM networks by `lstm_layer`; for GRU networks
-    and for modules that hold this one it sets `stepwise`, and the steps are plain products of the
-    same weights.
+    The layers are torch's. A single network runs torch's fused code, which can't be batched over
+    members. `MemberNetworks` runs LSTM networks by `lstm_layer`; for GRU networks and for modules
+    that contain this one it sets `stepwise`, which computes the steps by plain products.
     """
 
     def __init__(
@@ -68,7 +67,7 @@ class Recurrent(nn.Module):
 
 
 def lstm_states(layer: nn.RNNBase, x: Tensor) -> Tensor:
-    """What ``nn.LSTM`` of one layer says, (n, steps, width), by plain products.
+    """Output of a one-layer ``nn.LSTM``, (n, steps, width), by plain products.
 
     The formula is that of `lstm_layer`, which does the same for M layers at once.
     """
@@ -88,7 +87,7 @@ def lstm_states(layer: nn.RNNBase, x: Tensor) -> Tensor:
 
 
 def gru_states(layer: nn.RNNBase, x: Tensor) -> Tensor:
-    """What ``nn.GRU`` of one layer says, (n, steps, width), by plain products.
+    """Output of a one-layer ``nn.GRU``, (n, steps, width), by plain products.
 
     With ``r, z`` the gates and ``a = W_ih x_t + b_ih``, ``b = W_hh h + b_hh``::
 
@@ -109,7 +108,7 @@ def gru_states(layer: nn.RNNBase, x: Tensor) -> Tensor:
 
 
 def _project(x: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
-    """Input part of the gates, (n, gates) for every step: one product for all of them."""
+    """Input part of the gates, (n, gates) for every step, by one product for all steps."""
     n, steps, _ = x.shape
-    times = x.transpose(0, 1).flatten(0, 1)  # time in front, so that every step is contiguous
+    times = x.transpose(0, 1).flatten(0, 1)  # time first, so that every step is contiguous
     return torch.addmm(bias, times, weight.T).view(steps, n, -1).unbind()

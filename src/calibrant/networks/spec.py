@@ -17,14 +17,13 @@ from calibrant.networks.heads import GaussianHead, Head
 from calibrant.networks.mlp import MLP
 from calibrant.networks.recurrent import Cell, Recurrent
 
-_HIDDEN = {"mlp": (256, 256), "lstm": (128, 64), "gru": (128, 64)}  # those of the paper
-# Recurrent networks overfit series on which the MLP does not yet; benchmarks/README.md,
-# "Forecasting", has the figures.
+_HIDDEN = {"mlp": (256, 256), "lstm": (128, 64), "gru": (128, 64)}  # as in the paper
+# Recurrent networks overfit series earlier than the MLP (benchmarks/README.md, "Forecasting").
 _DROPOUT = {"lstm": 0.1, "gru": 0.1}
 
 
 class InitialRows(Protocol):
-    """What a network needs to know of the training rows before it is trained."""
+    """What a network needs from the training rows to be initialised."""
 
     @property
     def x(self) -> Tensor:
@@ -43,30 +42,30 @@ class InitialRows(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkSpec:
-    """A body, a head, and what they read.
+    """Description of a network: its body, its head and its inputs.
 
     Parameters
     ----------
     body : "mlp", "lstm", "gru" or nn.Module
-        A module of the user's own is copied, not changed; it maps (n, n_inputs), or sequences
+        A module of the user is copied, not changed; it maps (n, n_inputs), or sequences
         (n, steps, n_inputs), to features (n, k).
     head : Head
     n_inputs : int
         Inputs per row, or per step of a sequence.
     steps : int or None
-        Length of the sequences; None where a row is a vector. The "mlp" reads all steps of a
-        sequence at once.
+        Length of the sequences; None if a row is a vector. The "mlp" reads all steps of a sequence
+        at once.
     hidden : tuple of int or None
         Widths of the layers; None is (256, 256) for the "mlp" and (128, 64) for the others.
     dropout : float or None
         Share of the hidden units dropped in a training step; None is 0 for the "mlp" and 0.1 for
-        "lstm" and "gru". A module of the user's own brings its own layers.
+        "lstm" and "gru". Ignored by a module of the user.
     periodic : float
-        Above 0 the "mlp" reads its inputs through a `PeriodicEmbedding` of this scale.
+        If above 0, the "mlp" has a `PeriodicEmbedding` of this scale.
     gated : bool
         Whether inputs can be hidden from the "mlp" by `hide_inputs`.
     fixed : tuple of float
-        The last outputs, which are not learned (see `DistributionNetwork`).
+        The last outputs, which are not learned; see `DistributionNetwork`.
     """
 
     body: str | nn.Module = "mlp"
@@ -96,27 +95,27 @@ class NetworkSpec:
 
     @property
     def is_custom(self) -> bool:
-        """Whether the body is a module of the user's own."""
+        """Whether the body is a module of the user."""
         return isinstance(self.body, nn.Module)
 
     @property
     def dropped(self) -> float:
-        """Share of the hidden units that a network of ours drops."""
+        """Share of the hidden units that a built-in network drops."""
         if self.dropout is not None:
             return self.dropout
         return _DROPOUT.get(self.body, 0.0) if isinstance(self.body, str) else 0.0
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Widths of the layers of a network of ours."""
+        """Widths of the layers of a built-in network."""
         return self.hidden or _HIDDEN[str(self.body)]
 
     def sized(self, n_inputs: int, steps: int | None, rows: InitialRows) -> Self:
-        """Return the spec for these inputs."""
+        """Return the spec with the shape of these inputs."""
         return replace(self, n_inputs=n_inputs, steps=steps)
 
     def build(self) -> DistributionNetwork:
-        """Network with random weights."""
+        """Return a network with random weights."""
         if isinstance(self.body, nn.Module):
             body = copy.deepcopy(self.body).float()
             shape = (self.n_inputs,) if self.steps is None else (self.steps, self.n_inputs)
@@ -133,7 +132,7 @@ class NetworkSpec:
         return DistributionNetwork(recurrent, widths[-1], self.head, self.fixed)
 
     def initialise(self, network: DistributionNetwork, rows: InitialRows) -> None:
-        """Start the outputs at the distribution of the target."""
+        """Initialise the outputs to the distribution of the target."""
         network.output.bias.detach()[:] = self.head.initial_bias(*rows.target_moments())
 
     def _mlp(self, widths: Sequence[int]) -> nn.Module:
@@ -154,22 +153,22 @@ class NetworkSpec:
 
 
 def _output_width(body: nn.Module, row_shape: tuple[int, ...]) -> int:
-    """Width of the features, from a pass of two rows of zeros without gradient."""
+    """Width of the features, found by passing two rows of zeros."""
     was_training = body.training
     body.eval()
     shown = ", ".join(map(str, row_shape))
     with torch.no_grad():
         try:
-            answer = body(torch.zeros(2, *row_shape))
+            features = body(torch.zeros(2, *row_shape))
         except RuntimeError as error:
             raise ParameterError(
                 f"The network does not accept inputs of shape (n, {shown}): {error}"
             ) from error
     body.train(was_training)
-    if not isinstance(answer, Tensor) or answer.ndim != 2 or len(answer) != 2:
-        got = tuple(answer.shape) if isinstance(answer, Tensor) else type(answer).__name__
+    if not isinstance(features, Tensor) or features.ndim != 2 or len(features) != 2:
+        got = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
         raise ParameterError(
             f"The network must map (n, {shown}) inputs to (n, k) features; for 2 rows it "
             f"returned {got}."
         )
-    return answer.shape[1]
+    return features.shape[1]

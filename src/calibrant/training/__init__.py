@@ -1,4 +1,4 @@
-"""Training: a ladder of short steps, from a stage to a batch."""
+"""Training: stages, epochs and steps, for M networks as one batch."""
 
 from calibrant.training.devices import resolve_device
 from calibrant.training.history import Record

@@ -1,4 +1,4 @@
-"""Adam (Kingma and Ba 2015) in few words of Python."""
+"""Minimal Adam without torch's per-step overhead."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from torch.optim.adam import adam
 
 
 class Adam:
-    """The step of `torch.optim.Adam`, with the same numbers.
+    """Adam (Kingma and Ba 2015), with the same results as `torch.optim.Adam`.
 
-    Torch's class looks at its groups, hooks and options in every step, which takes as long as a
-    small network's forward pass; here they are settled once, down to torch's fused operation.
+    Torch's class checks its groups, hooks and options in every step, which takes as long as the
+    forward pass of a small network; here it is one call of torch's fused operation.
 
     Parameters
     ----------
     weights : sequence of tensors
-        What moves, all on one device; those without a gradient stay.
+        Weights to train, all on one device; those without a gradient are left unchanged.
     rate : float
         Learning rate.
     decay : float
-        Times a weight added to its gradient.
+        Weight decay: L2 penalty added to the gradient.
     """
 
     def __init__(self, weights: Sequence[Tensor], rate: float, decay: float) -> None:
         device = weights[0].device
         self._on_gpu = device.type == "cuda"
         self._fused = self._on_gpu or device.type == "cpu"
-        # On a GPU the rate and the steps are numbers that recorded work reads.
+        # On a GPU rate and step count are tensors, which a captured step reads.
         self._rate = torch.tensor(rate, device=device) if self._on_gpu else rate
         self._decay = decay
         count = partial(torch.zeros, (), device=device)
@@ -38,7 +38,7 @@ class Adam:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Move the weights along their gradients."""
+        """Update the weights from their gradients."""
         moving = [each for each in self._state if each[0].grad is not None]
         if not moving:
             return
@@ -52,7 +52,7 @@ class Adam:
         )  # fmt: skip
 
     def set_rate(self, rate: float) -> None:
-        """Change the learning rate, in place where it lives on a device."""
+        """Change the learning rate, in place if it is on a device."""
         if isinstance(self._rate, Tensor):
             self._rate.fill_(rate)
         else:

@@ -1,4 +1,4 @@
-"""A running average of the weights."""
+"""Running average of the weights."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from calibrant.networks import MemberNetworks
 class WeightAverage:
     """Exponential average of the weights over the last steps.
 
-    Steps of a constant size end up around an optimum, not in it; the average of where they
-    have been lies nearer.
+    With a constant learning rate the weights fluctuate around an optimum; their average is closer
+    to it.
 
     Parameters
     ----------
     network : MemberNetworks
     steps : float
-        Over how many steps the average reaches back.
+        Number of steps that the average reaches back.
     """
 
     def __init__(self, network: MemberNetworks, steps: float) -> None:
         self._live: list[torch.Tensor] = list(network.parameters())
-        # A network moves as a whole: that lays the weights of torch's recurrent layers into the
-        # one block that cuDNN wants.
+        # Moving the whole network lays the weights of torch's recurrent layers out in one block,
+        # as cuDNN requires.
         twin = copy.deepcopy(network).to(self._live[0].device)
         self._mean = [weight.detach() for weight in twin.parameters()]
         self._least = 1.0 / max(steps, 1.0)
@@ -35,15 +35,15 @@ class WeightAverage:
 
     @torch.no_grad()
     def update(self) -> None:
-        """Take in the weights after a step."""
+        """Add the weights after a step."""
         self._taken += 1
-        # A plain mean at first, so that where it began is forgotten soon.
+        # A plain mean at first, so that the initial weights are soon forgotten.
         share = max(self._least, 1.0 / (1.0 + self._taken))
         torch._foreach_lerp_(self._mean, self._live, share)
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Let the network have the average for a while."""
+        """Put the average into the network inside this context."""
         self._swap()
         try:
             yield

@@ -9,21 +9,22 @@ from calibrant.networks import MemberNetworks
 
 
 class BestWeights:
-    """Keeps the weights of each member's best epoch and knows who has run out of patience.
+    """Keeps the weights of each member's best epoch, and tracks which members may still improve.
 
-    Or of its latest one: members that train as one stop each at its own end.
+    With `latest` it keeps the last epoch of each member instead, because members of one batch stop
+    at different epochs.
 
-    Everything lives on the device of the network and is written in place: an update can be
-    recorded, and the host need not wait for it.
+    All state is on the device of the network and is updated in place, so that an update can be
+    captured in a CUDA graph and the host need not wait for it.
 
     Parameters
     ----------
     network : MemberNetworks
-    score : tensor of shape (M,), or one number a model where its members stop as one
+    score : tensor of shape (M,), or one number per model if its members stop together
         Score before the first step: epoch 0.
     patience : int
     latest : bool
-        Keep the weights of the last epoch before a member's patience ended instead.
+        Keep the weights of the last epoch before the patience of a member ends.
     """
 
     def __init__(
@@ -39,9 +40,9 @@ class BestWeights:
         self._now = torch.zeros((), dtype=torch.long, device=score.device)
 
     def update(self, score: Tensor) -> None:
-        """Take in an epoch."""
+        """Add an epoch."""
         self._now += 1
-        # An unscored start (nan of an exploding network) loses to any number.
+        # Any number is better than NaN, the score of a network that diverged at the start.
         better = self._active & ((score < self.score) | (self.score.isnan() & ~score.isnan()))
         if better.is_cuda or better.any() or self._latest:
             torch.where(better, score, self.score, out=self.score)
@@ -55,7 +56,7 @@ class BestWeights:
         self._active &= self._now - self.epoch < self._patience
 
     def has_patience(self) -> bool:
-        """Whether any member may still become better; the host waits for the answer."""
+        """Whether any member may still improve; the host waits for the device."""
         return bool(self._active.any())
 
     def restore(self) -> None:

@@ -1,4 +1,4 @@
-"""Where tensors live."""
+"""Choice of the device."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from calibrant.errors import ParameterError
 
 
 def resolve_device(device: str | torch.device) -> torch.device:
-    """Turn a user's wish into a device; "auto" is a CUDA GPU where there is one, else the CPU."""
+    """Return the device of a name; "auto" is a CUDA GPU if there is one, else the CPU."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

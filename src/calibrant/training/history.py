@@ -1,4 +1,4 @@
-"""Record of every epoch of training."""
+"""The training history: one record per epoch."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Record(TypedDict):
     """One epoch of one stage; loss and score are means over the members.
 
-    Epoch 0 is the network before the first step; an epoch marked `best` is one whose weights a
-    member kept. `score_name` is the name of the validation score, which differs by stage.
+    Epoch 0 is the network before the first step. An epoch is `best` if a member kept its weights.
+    `score_name` names the validation score, which differs between stages.
     """
 
     stage: int
@@ -30,7 +30,7 @@ class Record(TypedDict):
 
 
 class HistoryRecorder:
-    """Losses and scores of all members, copied from the device only when asked for.
+    """Collects losses and scores of all members, and copies them from the device in batches.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class HistoryRecorder:
     progress : Progress
     best : BestWeights
     snapshot : callable or None
-        Makes a `Snapshot` of the held-out rows for the progress bar.
+        Returns a `Snapshot` of the held-out rows for the progress bar.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class HistoryRecorder:
         self._unread.clear()
 
     def records(self, models: int) -> list[list[Record]]:
-        """Records of every model; each ends where the model would have ended alone."""
+        """Records of every model, up to the epoch at which it would have stopped alone."""
         kept = self._best.epoch.cpu().chunk(models)
         size = len(self._scores[0]) // models
         result = []

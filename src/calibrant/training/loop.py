@@ -1,7 +1,7 @@
 """The training loop: `run_stage` > `run_epoch` > `train_step`.
 
 M networks are trained as one batched program. Each has its own order of batches, gradient
-clipping, early stopping and roll-back, and ends with the weights it would have had alone.
+clipping, early stopping and roll-back, and ends with the weights that it would have alone.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from calibrant.training.replay import Replay, own_stream
 from calibrant.training.rows import MemberRows, Rows
 from calibrant.training.stage import Objective, Stage
 
-_CLIP = 10.0  # largest norm of a member's gradient; it binds only when a likelihood explodes
-_PRODUCTS = 4e6  # of a number and a weight, that make one more thread worth it
-_EPOCHS_AHEAD = 8  # that a GPU runs before the host waits for their scores
+_CLIP = 10.0  # largest norm of a member's gradient; only an exploding likelihood exceeds it
+_PRODUCTS = 4e6  # multiplications of a step that make one more thread worthwhile
+_EPOCHS_AHEAD = 8  # epochs that a GPU runs before the host waits for their scores
 
 
 def run_stage(
@@ -40,17 +40,17 @@ def run_stage(
     progress: Progress,
     models: int = 1,
 ) -> list[list[Record]]:
-    """Train until the budget or the patience ends and keep the best weights.
+    """Train until the budget or the patience ends, and keep the best weights.
 
-    The initial weights are a candidate (epoch 0): a stage that only makes the validation score
-    worse is rolled back.
+    The initial weights are a candidate (epoch 0): a stage that does not improve the validation
+    score is rolled back.
 
     Parameters
     ----------
-    train, validation : rows for all members, or for each member its own
+    train, validation : rows for all members, or different rows for each member
     generators : one per member, for the order of its batches
     models : int
-        How many models of equally many members, one after another, the network holds.
+        Number of models in the network, with equally many consecutive members each.
 
     Returns
     -------
@@ -105,12 +105,12 @@ def run_stage(
 
 
 def _worthwhile_threads(network: MemberNetworks, rows: int, steps: int) -> int:
-    """Threads that the products of one step are worth; what the loss takes is not counted."""
+    """Number of threads that the products of one step are worth, without those of the loss."""
     return max(1, min(available_threads(), int(network.products(rows, steps) / _PRODUCTS)))
 
 
 def _on_threads(step: Callable[[Tensor], Tensor], most: int) -> Callable[[Tensor], Tensor]:
-    """Return the step run on at most so many threads, fewer where they lose."""
+    """Return the step, run on at most this many threads and on one where several are slower."""
     if most == 1:
         return step
     threads = Threads(most)
@@ -123,7 +123,7 @@ def run_epoch(
     parts: Iterable[Tensor],
     average: WeightAverage | None = None,
 ) -> Tensor:
-    """Pass once over the training rows; returns the mean losses."""
+    """Pass once over the training rows and return the mean losses."""
     network.train()
     losses: list[Tensor] = []
     for index in parts:
@@ -140,8 +140,8 @@ def train_step(
     batch: Rows,
     optimiser: Adam,
 ) -> Tensor:
-    """One batch for every member: losses, gradients, step; `weights` are all of the network's."""
-    for weight in weights:  # of those that are not trained, too
+    """Train on one batch per member and return the losses; `weights` are all of the network."""
+    for weight in weights:  # also of those that are not trained
         weight.grad = None
     losses = stage.loss(network, batch)
     losses.backward(torch.ones_like(losses))
@@ -151,18 +151,18 @@ def train_step(
 
 
 def clip_gradients(weights: Sequence[Tensor], members: int) -> None:
-    """Limit the norm of every member's gradient, each by itself."""
+    """Limit the norm of the gradient of every member separately."""
     gradients = [weight.grad for weight in weights if weight.grad is not None]
     if not gradients:
         return
     if members == 1:
-        # Nearly all are small enough, which products tell at once unless the host must wait.
+        # Nearly all gradients are small enough, which dot products tell fast on a CPU.
         if gradients[0].is_cuda or not _square(gradients) <= _CLIP**2:
             norm = torch.stack(torch._foreach_norm(gradients)).norm()
             clip_grads_with_norm_(weights, _CLIP, norm)
         return
     rows = [gradient.flatten(1) for gradient in gradients]
-    if rows[0].is_cuda:  # one sum over a copy is sooner done than one for every weight
+    if rows[0].is_cuda:  # one sum over a copy is faster than one for every weight
         norms = torch.linalg.vector_norm(torch.cat(rows, dim=1), dim=1)
     else:
         norms = torch.stack([torch.linalg.vector_norm(row, dim=1) for row in rows]).norm(dim=0)
@@ -172,24 +172,24 @@ def clip_gradients(weights: Sequence[Tensor], members: int) -> None:
 
 
 def _square(gradients: Sequence[Tensor]) -> float:
-    """Squared length of a gradient, known to the host."""
+    """Squared norm of a gradient, on the host."""
     return sum(torch.dot(part, part).item() for part in map(torch.flatten, gradients))
 
 
 def batches(n_rows: int, batch_size: int, orders: Sequence[torch.Generator]) -> Iterator[Tensor]:
-    """Index tensors (M, b) of shuffled batches of nearly equal size; all rows, each once."""
-    if orders[0].device.type == "cuda":  # a permutation a member is many launches, a sort is few
+    """Index tensors (M, b) of shuffled batches of nearly equal size that contain each row once."""
+    if orders[0].device.type == "cuda":  # one sort is faster than a permutation per member
         keys = [torch.rand(n_rows, generator=g, device=g.device) for g in orders]
         order = torch.stack(keys).argsort(dim=1)
     else:
         order = torch.stack([torch.randperm(n_rows, generator=g, device=g.device) for g in orders])
-    # Equal sizes: a last batch of three rows would weigh as much as one of 256.
+    # Equal sizes: a last batch of three rows would count as much as one of 256.
     yield from order.chunk(max(1, math.ceil(n_rows / batch_size)), dim=1)
 
 
 @torch.no_grad()
 def validation_score(score: Objective, network: MemberNetworks, rows: Rows | MemberRows) -> Tensor:
-    """Scores of the validation rows as each member predicts them now."""
+    """Scores of the current predictions of the validation rows, per member."""
     network.eval()
     scores = [score(network, part).double() * (part.n_rows / rows.n_rows) for part in rows.parts()]
     return torch.stack(scores).sum(dim=0)

@@ -1,4 +1,4 @@
-"""Progress of training: bars and a line of figures on a terminal, or nothing."""
+"""Progress of training: bars and a line of scores on a terminal, or nothing."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ class Snapshot(NamedTuple):
     """Current predictions of the held-out rows."""
 
     pit: Tensor  # (M, n)
-    crps: float | None  # mean over rows and members; None where the score of the stage is CRPS
+    crps: float | None  # mean over rows and members; None if the score of the stage is CRPS
 
 
 class Progress(Protocol):
     """Receives every epoch of every stage."""
 
     def start(self, stage: Stage) -> None:
-        """A stage begins."""
+        """Begin a stage."""
         ...
 
     def advance(
         self, stage: Stage, record: Record, best: float, snapshot: Callable[[], Snapshot] | None
     ) -> None:
-        """An epoch is done; `snapshot` computes more to show, when called."""
+        """Report a finished epoch; `snapshot`, when called, computes more to show."""
         ...
 
     def finish(self, stage: Stage) -> None:
-        """A stage has ended, maybe early."""
+        """End a stage, possibly early."""
         ...
 
 
@@ -64,15 +64,15 @@ class Silent(AbstractContextManager["Silent"]):
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """One bar per stage with the time left, and below them the figures of the last epoch.
+    """One bar per stage with the time left, and below them the scores of the last epoch.
 
-    Time left is at most what is shown: a stage may stop early. The figures are those of the
+    The time left is an upper bound, because a stage may stop early. Scores are in units of the
     scaled target.
 
     Parameters
     ----------
     console : rich Console, optional
-        Standard error if not given.
+        Default is standard error.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -113,16 +113,16 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
     def start(self, stage: Stage) -> None:
         """Add a bar for the stage."""
         what = f"Stage {stage.number}, {stage.name}"
-        self._crps, self._calibration, self._next_snapshot = "", "", 0.0  # of this stage alone
+        self._crps, self._calibration, self._next_snapshot = "", "", 0.0  # of this stage only
         self._tasks[stage.number] = int(self._bars.add_task(what, total=stage.epochs, note="left"))
 
     def advance(
         self, stage: Stage, record: Record, best: float, snapshot: Callable[[], Snapshot] | None
     ) -> None:
-        """Move the bar of the stage and renew the figures."""
+        """Advance the bar of the stage and update the scores."""
         if snapshot is not None and time.monotonic() >= self._next_snapshot:
             seen = snapshot()
-            # Both scores and the best of one would not fit into 80 columns.
+            # 80 columns have no room for CRPS and the best score at once.
             self._crps = "" if seen.crps is None else f", CRPS {seen.crps:.4f}"
             self._calibration = f"   ECPE {_against_floor(seen.pit)}"
             self._next_snapshot = time.monotonic() + _BETWEEN_SNAPSHOTS
@@ -135,14 +135,14 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self._bars.update(task, completed=record["epoch"])
 
     def finish(self, stage: Stage) -> None:
-        """Fill the bar: early stopping is success, too."""
+        """Fill the bar, also after early stopping."""
         task = self._bars.tasks[self._tasks[stage.number]]
         self._bars.update(task.id, total=max(task.completed, 1), note="")
-        self._bars.figures = ""  # those of the last epoch are not those of the epoch kept
+        self._bars.figures = ""  # the last epoch need not be the one that is kept
 
 
 def open_progress(verbose: bool) -> ProgressBar | Silent:
-    """Progress bar if asked for, else silence; use it as a context manager."""
+    """Return a progress bar if `verbose`, else no output; use it as a context manager."""
     return ProgressBar() if verbose else Silent()
 
 

@@ -1,4 +1,4 @@
-"""Work of a GPU that is recorded once and replayed."""
+"""CUDA graphs: GPU work that is captured once and replayed."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-_WARM_UP = 3  # calls that run as they are before the next is recorded
+_WARM_UP = 3  # ordinary calls before the first capture
 
 
 class Replay:
     """A function of tensors as a CUDA graph: one launch instead of a hundred small ones.
 
-    The first calls run as they are, which is what kernels to be loaded, workspaces and the
-    optimiser's state need; then the work is recorded, once for every shape of the arguments, and
-    from there on replayed. The function must not look at values: no host waits for the device,
-    and no branch depends on it. One that does runs on as it is.
+    The first calls run normally, so that kernels are loaded and workspaces and optimiser state
+    exist. Then the work is captured, once for every shape of the arguments, and replayed from
+    there on. The function must not depend on values on the host: no waiting for the device, no
+    branch on its results. A function that does keeps running normally, with a warning.
 
     Parameters
     ----------
     function : callable
         Tensors in, one tensor out.
     generators : sequence of torch.Generator
-        Sources of random numbers inside the function, besides torch's own.
+        Generators that the function uses, besides the default one of torch.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Replay:
         self._possible = os.environ.get("CALIBRANT_CUDA_GRAPHS", "1") != "0"
 
     def __call__(self, *inputs: Tensor) -> Tensor:
-        """Result for these arguments."""
+        """Return the result for these arguments."""
         shapes = tuple(each.shape for each in inputs)
         calls = self._calls[shapes] = self._calls.get(shapes, 0) + 1
         if not self._possible or calls <= _WARM_UP:
@@ -72,7 +72,7 @@ class _Recording:
         for generator in generators:
             self._graph.register_generator_state(generator)
         stream = torch.cuda.current_stream()
-        # Other threads may go on with work of their own.
+        # Other threads may use the GPU meanwhile.
         with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
             self._output = function(*self._inputs)
 
@@ -80,12 +80,12 @@ class _Recording:
         for own, given in zip(self._inputs, inputs, strict=True):
             own.copy_(given)
         self._graph.replay()
-        return self._output.clone()  # the next replay writes over it
+        return self._output.clone()  # the next replay overwrites it
 
 
 @contextmanager
 def own_stream(device: torch.device) -> Iterator[None]:
-    """Work on a stream beside the default one, which can't be recorded; nothing on a CPU."""
+    """Use a separate stream, because the default one can't be captured; no effect on a CPU."""
     if device.type != "cuda":
         yield
         return

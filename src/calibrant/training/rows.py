@@ -1,4 +1,4 @@
-"""Rows of data as tensors."""
+"""Training data as tensors: rows of all members, or of each member."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-# Steps of windows that are scored together: bounds memory, and keeps a GPU busy.
+# Steps of windows that are scored at once: bounds memory, and keeps a GPU busy.
 _STEPS_AT_ONCE = {"cpu": 1 << 16, "cuda": 1 << 21}
 
 
 @dataclass(frozen=True)
 class SeriesWindows:
-    """Windows (n, length, d) into a series, gathered when rows are asked for.
+    """Windows (n, length, d) into a series, gathered on demand.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class SeriesWindows:
     length: int
 
     def __getitem__(self, index: Tensor | slice) -> Tensor:
-        """Windows of an index (...), (..., length, d)."""
+        """Return the windows of an index (...), (..., length, d)."""
         # All windows of the series, (T - length + 1, length, d): a view, not a copy.
         windows = self.series.unfold(0, self.length, 1).transpose(1, 2)
         return windows[self.ends[index] - (self.length - 1)]
@@ -43,9 +43,8 @@ class SeriesWindows:
 class Rows(NamedTuple):
     """Scaled inputs, scaled targets and weights of rows on one device.
 
-    All rows of a data set are (n, d), (n,) and (n,); a batch has the members in front, each
-    with rows of its own: (M, b, d), (M, b) and (M, b). Rows of sequences have inputs
-    (..., steps, d).
+    All rows of a data set are (n, d), (n,) and (n,). In a batch members come first, each with its
+    own rows: (M, b, d), (M, b) and (M, b). Inputs of sequences are (..., steps, d).
     """
 
     inputs: Tensor | SeriesWindows
@@ -54,17 +53,17 @@ class Rows(NamedTuple):
 
     @property
     def x(self) -> Tensor:
-        """Inputs as one tensor; the windows of a whole data set are better taken in parts."""
+        """Inputs as one tensor; windows of a whole data set are better taken in parts."""
         return self.inputs if isinstance(self.inputs, Tensor) else self.inputs[:]
 
     @property
     def flat(self) -> Tensor:
-        """Inputs with one vector a row, (..., d) or (..., steps * d)."""
+        """Inputs with one vector per row, (..., d) or (..., steps * d)."""
         return self.x.flatten(self.y.ndim)
 
     @property
     def steps(self) -> int:
-        """Steps of a row that stands for a window, else 1."""
+        """Steps per row: the length of a window, or 1."""
         return 1 if isinstance(self.inputs, Tensor) else self.inputs.length
 
     def take(self, index: Tensor | slice) -> Rows:
@@ -72,16 +71,16 @@ class Rows(NamedTuple):
         return Rows(self.inputs[index], self.y[index], self.weight[index])
 
     def with_inputs(self, more: NDArray[np.float64]) -> Rows:
-        """Rows of a table with further inputs, (n, q), beside their own."""
+        """Return the rows of a table with further inputs, (n, q)."""
         return self._replace(inputs=torch.cat([self.x, torch.as_tensor(more).to(self.x)], dim=1))
 
     @property
     def n_rows(self) -> int:
-        """Rows that a member passes over in an epoch."""
+        """Number of rows that a member sees in an epoch."""
         return self.y.shape[-1]
 
     def parts(self) -> Iterator[Rows]:
-        """All rows, in order: a table whole, windows in parts of bounded memory."""
+        """All rows in order: a table as a whole, windows in parts of bounded memory."""
         if isinstance(self.inputs, Tensor):
             yield self
             return
@@ -95,55 +94,55 @@ class Rows(NamedTuple):
 
 
 class MemberRows(NamedTuple):
-    """Rows of which every member sees a part of its own, such as all folds but one.
+    """Rows of which every member sees a different part, such as all folds but one.
 
-    Parts of unequal size are filled up with rows of weight 0. Where the members of a model are
-    trained as one, it stands here as a single one.
+    Parts of unequal size are padded with rows of weight 0. Members of a model with a shared loss
+    count as one.
     """
 
     rows: Rows
     positions: Tensor  # (M, n)
-    weight: Tensor  # (M, n), of mean 1 over all places of a member, 0 where filled up
+    weight: Tensor  # (M, n), of mean 1 for each member, 0 for padding
 
     @classmethod
     def of(cls, rows: Rows, parts: Sequence[Tensor | NDArray[np.intp]]) -> MemberRows:
         """Give member m the rows ``parts[m]``."""
         positions = [torch.as_tensor(part, device=rows.y.device) for part in parts]
-        return cls._filled_up(rows, positions, [rows.weight[part] for part in positions])
+        return cls._padded(rows, positions, [rows.weight[part] for part in positions])
 
     @classmethod
-    def join(cls, lots: Sequence[Rows | MemberRows], members: int) -> MemberRows:
-        """Rows of several models with `members` networks each, beside each other."""
+    def join(cls, models: Sequence[Rows | MemberRows], members: int) -> MemberRows:
+        """Join the rows of several models with `members` networks each."""
         parts, weights, start = [], [], 0
-        for lot in lots:
-            own = lot if isinstance(lot, MemberRows) else cls.of(lot, [_all_of(lot)] * members)
+        for each in models:
+            own = each if isinstance(each, MemberRows) else cls.of(each, [_all_of(each)] * members)
             parts += list(own.positions + start)
             weights += list(own.weight)
             start += len(own.rows.y)
-        rows = _concatenated([lot.rows if isinstance(lot, MemberRows) else lot for lot in lots])
-        return cls._filled_up(rows, parts, weights)
+        rows = _concatenated(
+            [each.rows if isinstance(each, MemberRows) else each for each in models]
+        )
+        return cls._padded(rows, parts, weights)
 
     @classmethod
-    def _filled_up(
-        cls, rows: Rows, parts: Sequence[Tensor], weights: Sequence[Tensor]
-    ) -> MemberRows:
+    def _padded(cls, rows: Rows, parts: Sequence[Tensor], weights: Sequence[Tensor]) -> MemberRows:
         index = pad_sequence(list(parts), batch_first=True)
         weight = pad_sequence(list(weights), batch_first=True)
         return cls(rows, index, weight / weight.mean(dim=1, keepdim=True))
 
     def repeated(self, times: int) -> MemberRows:
-        """The same rows for as many times the members, one round after another."""
+        """Return the same rows for `times` as many members, cycling through them."""
         positions, weight = (part.repeat(times, 1) for part in self[1:])
         return self._replace(positions=positions, weight=weight)
 
     def of_first(self, members: int) -> MemberRows:
-        """Rows of the first member for so many members."""
+        """Return the rows of the first member for this many members."""
         positions, weight = (part[:1].expand(members, -1) for part in self[1:])
         return self._replace(positions=positions, weight=weight)
 
     @property
     def n_rows(self) -> int:
-        """Rows that a member passes over in an epoch."""
+        """Number of rows that a member sees in an epoch."""
         return self.positions.shape[1]
 
     @property
@@ -153,11 +152,11 @@ class MemberRows(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """Steps of a row that stands for a window, else 1."""
+        """Steps per row: the length of a window, or 1."""
         return self.rows.steps
 
     def take(self, index: Tensor) -> Rows:
-        """Rows of the members' own positions, (M, b)."""
+        """Return the rows at positions within the parts of the members, (M, b)."""
         taken = self.rows.take(self.positions.gather(1, index))
         return taken._replace(weight=self.weight.gather(1, index))
 
@@ -178,11 +177,11 @@ def _all_of(rows: Rows) -> Tensor:
     return torch.arange(len(rows.y), device=rows.y.device)
 
 
-def _concatenated(lots: Sequence[Rows]) -> Rows:
-    y, weight = (torch.cat([getattr(lot, name) for lot in lots]) for name in ("y", "weight"))
-    inputs = [lot.inputs for lot in lots]
+def _concatenated(parts: Sequence[Rows]) -> Rows:
+    y, weight = (torch.cat([getattr(part, name) for part in parts]) for name in ("y", "weight"))
+    inputs = [part.inputs for part in parts]
     if not isinstance(inputs[0], SeriesWindows):
-        return Rows(torch.cat([lot.x for lot in lots]), y, weight)
+        return Rows(torch.cat([part.x for part in parts]), y, weight)
     windows = [each for each in inputs if isinstance(each, SeriesWindows)]
     starts = accumulate((len(each.series) for each in windows), initial=0)
     ends = [each.ends + start for each, start in zip(windows, starts, strict=False)]

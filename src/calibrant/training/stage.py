@@ -1,4 +1,4 @@
-"""What one stage of training minimises, and for how long."""
+"""Description of one stage of training: objective and budget."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ class Stage:
     loss : callable
         Loss of a batch for each member, (M,), with gradient.
     score : callable
-        Score of the validation rows for each member, (M,); its lowest epoch is kept. A mean
-        over rows: many windows are scored in parts.
+        Score of the validation rows for each member, (M,); the epoch with the lowest one is kept.
+        It must be a mean over rows, because many windows are scored in parts.
     epochs, batch_size, lr, weight_decay, patience
         Budget of Adam; a member stops after `patience` epochs without a better score.
     updates : {"all", "head"}
         Which weights are trained.
     keep_best : bool
-        Restore the weights of the best epoch at the end, the start included (epoch 0).
+        Restore the weights of the best epoch at the end, which may be the start (epoch 0).
     average : float
-        Epochs over which the weights are averaged before they are scored and kept; 0 is none.
+        Number of epochs over which weights are averaged before they are scored and kept; or 0.
     decay : float
-        Share of the epochs, the last ones, over which the learning rate falls from `lr` to 0.
+        Share of the epochs, at the end, over which the learning rate falls from `lr` to 0.
     shared_loss : bool
-        The members of a model have one loss: they see the same batches, loss and score are one
+        The members of a model share one loss: they see the same batches, loss and score are one
         number per model, and they stop at the same epoch.
     recordable : collection of {"loss", "score"}
-        Those that never depend on values on the host, so that a GPU may record and replay them.
+        Those that never depend on values on the host, so that a CUDA graph can capture them.
     name, score_name : str
         Names of the stage and of its score, shown by the progress bar.
     pit : callable or None
-        PIT values of the validation rows, (M, n), shown by the progress bar; None where the
-        output of a network alone is not yet the forecast.
+        PIT values of the validation rows, (M, n), for the progress bar; None if the output of a
+        single network is not yet the forecast.
     crps : callable or None
-        CRPS of the validation rows for each member, (M,), shown beside another score.
+        CRPS of the validation rows for each member, (M,), shown in addition to another score.
     """
 
     number: int
