@@ -1,4 +1,4 @@
-"""The names that users import from `calibrant`, and the methods of the command line."""
+"""The names that users import from `calibrant`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 
 import calibrant
-from calibrant import estimators
-from calibrant.estimators import NetworkRegressor
-from calibrant.methods import METHODS
 
 
 def test_every_name_can_be_imported() -> None:
@@ -37,12 +34,3 @@ def test_type_checkers_see_the_same_names() -> None:
     assert seen == {
         name: calibrant._HOME[name] for name in calibrant.__all__ if name != "__version__"
     }
-
-
-def test_every_method_has_a_name_on_the_command_line() -> None:
-    classes = {
-        name
-        for name, value in vars(estimators).items()
-        if isinstance(value, type) and issubclass(value, NetworkRegressor)
-    }
-    assert set(METHODS.values()) == classes - {"NetworkRegressor"}
