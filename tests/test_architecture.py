@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "tables": (),
     "methods": (),
     "losses": ("kernels", "threads"),
-    "networks": ("distributions",),
+    "networks": ("distributions", "persistence"),
     "recalibration": ("distributions", "persistence"),
     "metrics": ("distributions",),
     "plots": ("metrics",),

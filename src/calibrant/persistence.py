@@ -333,7 +333,8 @@ def _to_json(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     raise ParameterError(
-        f"The parameter value {value!r} can't be saved: a model folder holds JSON values only."
+        f"{value!r} can't be saved: a model folder holds JSON values, arrays, and classes that "
+        "calibrant.persistence.savable_part marks."
     )
 
 

@@ -50,7 +50,7 @@ def test_summary_says_where_the_model_is_and_what_was_kept(run, data, tmp_path) 
     assert f"The model is in {out}." in done.stderr
     assert "120 rows, all held out in turn to stop and calibrate." in done.stderr
     first, second = (load_model(out).history_[i]["validation_score"] for i in (0, 3))
-    for stage, score in (("1, likelihood (NLL)", first), ("2, matching (CRPS)", second)):
+    for stage, score in (("1, by NLL", first), ("2, by CRPS", second)):
         (row,) = [line for line in done.stderr.splitlines() if stage in line]
         assert re.search(r"epoch [12]|its start", row)
         assert row.split()[-1] == f"{score:.4f}"

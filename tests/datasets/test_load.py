@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.datasets.conftest import CSV
 
-from calibrant.datasets import cache_dir, info, load, names, variants
+from calibrant.datasets import cache_dir, info, load, names, series, variants
 from calibrant.errors import DataError, MissingFileError, ParameterError
 
 SERIES = ["bike_sharing", "pickups", "pm25", "metro_traffic", "air_quality"]
@@ -26,17 +26,23 @@ def test_names_are_unique_and_sorted_by_kind() -> None:
     assert [name for name in stored if name in PAPER] == PAPER
 
 
+def test_the_page_on_data_names_them_all() -> None:
+    page = Path(__file__).parents[2] / "docs" / "data.md"
+    table = [line for line in page.read_text(encoding="utf-8").splitlines() if line[:1] == "|"]
+    assert not [name for name in names() if f"`{name}`" not in "".join(table)]
+
+
 def test_variants() -> None:
     assert variants("wine") == variants("skewed") == ["raw"]
     assert [name for name in names() if "as_run" in variants(name)] == SERIES
 
 
-@pytest.mark.parametrize("name", ["heteroscedastic", "skewed", "bimodal", "discrete", "seasonal"])
+@pytest.mark.parametrize("name", names()[: names().index("diabetes")])
 def test_synthetic_by_name(name: str) -> None:
     assert len(load(name).frame) == 2000
     data = load(name, n=30, random_state=5)
     assert data.name == name
-    assert data.task == ("forecasting" if name == "seasonal" else "regression")
+    assert (data.task == "forecasting") == (name in {each.__name__ for each in series.GENERATORS})
     assert len(data.y) == 30
     np.testing.assert_array_equal(data.y, load(name, n=30, random_state=5).y)
 

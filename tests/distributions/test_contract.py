@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import kstest
 from tests.distributions.strategies import FAMILIES, LEVELS, TAME_FAMILIES, example
 
+from calibrant import distributions
 from calibrant.distributions import Concatenated, Distribution, WithAtoms, concatenate
 from calibrant.errors import CalibrantError, DataError, ParameterError
 
@@ -45,6 +46,14 @@ def steepness(dist: Distribution) -> float:
     inner = [dist.base] if hasattr(dist, "base") else getattr(dist, "parts", [])
     slope = dist.monotone.slopes.max() if hasattr(dist, "monotone") else 0.0
     return max([slope, *(steepness(part) for part in inner)])
+
+
+def test_every_public_family_is_tested() -> None:
+    public = {getattr(distributions, name) for name in distributions.__all__}
+    families = {
+        each for each in public if isinstance(each, type) and issubclass(each, Distribution)
+    }
+    assert families - {Distribution} == {type(example(name)) for name in FAMILIES}
 
 
 # ---- shapes ---------------------------------------------------------------------------------

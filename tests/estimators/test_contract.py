@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,55 +18,14 @@ from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_pre
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.estimators.small_methods import ESTIMATORS, QUICK, small
 
-from calibrant import (
-    DeepEnsembleRegressor,
-    DeepGPRegressor,
-    EnsembleLikelihoodRegressor,
-    HeteroscedasticRegressor,
-    LaplaceRegressor,
-    Matching,
-    MCDropoutLikelihoodRegressor,
-    MCDropoutRegressor,
-    MMDRegressor,
-    QuantileNetworkRegressor,
-)
+from calibrant import HeteroscedasticRegressor, Matching, MMDRegressor
 from calibrant.errors import CalibrantError, DataError, DataWarning, NotFittedError, ParameterError
+from calibrant.methods import METHODS
 from calibrant.metrics import crps_scorer, ecpe_scorer
 from calibrant.networks import GaussianHead
 from calibrant.training import Rows
-
-
-def deep_gp(**settings: Any) -> DeepGPRegressor:
-    settings.pop("hidden", None)
-    return DeepGPRegressor(inducing=16, prediction_samples=8, **settings)
-
-
-# Few members, passes and epochs of stage 2: these tests are about the contract, not quality.
-ESTIMATORS = {
-    "heteroscedastic": HeteroscedasticRegressor,
-    "mixture": partial(HeteroscedasticRegressor, components=3),
-    "mc-heteroscedastic": partial(HeteroscedasticRegressor, dropout=0.1, mc_passes=5),
-    "ensemble": partial(DeepEnsembleRegressor, members=2),
-    "mixed-ensemble": partial(
-        DeepEnsembleRegressor, members=2, combine="mixture", adversarial=0.01
-    ),
-    "ell": partial(EnsembleLikelihoodRegressor, members=3),
-    "quantile": QuantileNetworkRegressor,
-    "laplace": LaplaceRegressor,
-    "dgp": deep_gp,
-    "mcd": partial(MCDropoutRegressor, passes=8),
-    "mc-nll": partial(MCDropoutLikelihoodRegressor, passes=8, training_passes=4),
-    "mmd": partial(MMDRegressor, matching=Matching(epochs=3)),
-    "mmd-mixture": partial(MMDRegressor, matching=Matching(epochs=3), components=2),
-}
-CHECKED = {
-    name: ESTIMATORS[name]
-    for name in (
-        "heteroscedastic", "ensemble", "ell", "quantile", "laplace", "dgp", "mcd", "mc-nll", "mmd"
-    )
-}  # fmt: skip
-QUICK: dict[str, Any] = {"hidden": (16,), "epochs": 5, "random_state": 0, "device": "cpu"}
 
 
 def make_data(n: int = 120, seed: int = 0):
@@ -94,7 +52,7 @@ EXEMPT = {
 
 
 @parametrize_with_checks(
-    [make(epochs=60, device="cpu") for make in CHECKED.values()],
+    [small(name)(epochs=60, device="cpu") for name in METHODS],
     expected_failed_checks=lambda estimator: EXEMPT,
 )
 def test_scikit_learn_checks(estimator, check) -> None:

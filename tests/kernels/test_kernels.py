@@ -7,6 +7,7 @@ import pytest
 import torch
 from scipy import integrate, stats
 
+from calibrant import kernels
 from calibrant.errors import ParameterError
 from calibrant.kernels import (
     PUBLISHED_BANDWIDTHS,
@@ -25,6 +26,12 @@ KERNELS = {
     ),
     "energy": (EnergyKernel(), lambda d: -np.abs(d)),
 }
+
+
+def test_every_kernel_is_tested() -> None:
+    public = {getattr(kernels, name) for name in kernels.__all__}
+    known = {each for each in public if isinstance(each, type) and issubclass(each, Kernel)}
+    assert known - {Kernel} == {type(kernel) for kernel, _ in KERNELS.values()}
 
 
 @pytest.fixture(params=list(KERNELS))

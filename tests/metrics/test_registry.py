@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -47,6 +49,23 @@ def test_evaluate_has_a_new_entry_in_every_form(new_metric: Metric) -> None:
     assert "largest_error" in dir(result)
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1e3, 1e12])
+def test_floors_in_any_unit_fit_into_the_table(
+    monkeypatch: pytest.MonkeyPatch, new_metric: Metric, unit: float
+) -> None:
+    floor = replace(new_metric, floor=lambda e: Floor(1.2345678 * unit, 0.1 * unit, 2.3 * unit))
+    monkeypatch.setitem(METRICS, floor.name, floor)
+    *_, line = str(evaluate(DIST.affine(0.0, unit), unit * Y)).splitlines()
+    assert len(line) <= 80
+    name, value, expected, low, _, high = re.split(r" {2,}| (?=[\dt])", line.strip())
+    assert (name, float(value)) == (
+        "largest error",
+        pytest.approx(unit * np.max(np.abs(Y)), rel=1e-3),
+    )
+    found = [float(each) / unit for each in (expected, low, high)]
+    assert found == pytest.approx([1.2345678, 0.1, 2.3], rel=0.05)
+
+
 def test_report_and_back_test_show_a_new_entry(new_metric: Metric) -> None:
     page = build_report(DIST, None, Y).html
     assert "<td>0.2000</td>" in page
@@ -77,11 +96,10 @@ def test_entries_are_consistent() -> None:
     assert not named & set(METRICS)
 
 
-def test_floors_belong_to_errors_that_chance_alone_causes() -> None:
+def test_every_calibration_error_has_a_floor() -> None:
     result = evaluate(DIST, Y, np.arange(N) % 2)
-    assert {name for name in METRICS if "cpe" in name or name.endswith("calibration_error")} == set(
-        result.floors
-    )
+    errors = {name for name in METRICS if "cpe" in name or name.endswith("calibration_error")}
+    assert errors <= set(result.floors)
     for floor in result.floors.values():
         assert 0 < floor.low < floor.expected < floor.high
 

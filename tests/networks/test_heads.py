@@ -1,15 +1,59 @@
-"""What heads do in fewer operations than torch would (Triton: see tests/conftest.py)."""
+"""What every head keeps, and what heads do in fewer operations than torch (Triton: conftest)."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch.distributions import Categorical
 
-from calibrant.networks import MixtureHead
+from calibrant import networks
+from calibrant.networks import GaussianHead, Head, MixtureHead, PointHead, QuantileHead
 from calibrant.networks.heads import bounded_scale
+from calibrant.persistence import pack, unpack
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+HEADS = [
+    GaussianHead(),
+    MixtureHead(3),
+    MixtureHead(2, spikes=1),
+    PointHead(),
+    QuantileHead((0.1, 0.5, 0.9)),
+]
+every_head = pytest.mark.parametrize("head", HEADS, ids=repr)
+
+
+def test_every_head_is_tested() -> None:
+    public = {name for name in networks.__all__ if name.endswith("Head")} - {"Head"}
+    assert {type(head).__name__ for head in HEADS} == public
+
+
+@every_head
+def test_training_and_users_see_the_same_distribution(head: Head) -> None:
+    generator = torch.Generator().manual_seed(0)
+    outputs = torch.randn(2, 6, head.n_outputs, generator=generator, dtype=torch.float64)
+    y = torch.linspace(-2.0, 2.0, 6, dtype=torch.float64)
+    trained = head.torch_distribution(outputs)
+    assert trained.batch_shape == (2, 6)
+    for member in range(2):
+        shown = head.distribution(outputs[member])
+        assert len(shown) == 6
+        np.testing.assert_allclose(shown.cdf(y.numpy()), trained.cdf(y)[member], atol=1e-12)
+
+
+@every_head
+def test_networks_start_at_the_distribution_of_the_target(head: Head) -> None:
+    bias = head.initial_bias(0.3, 2.0)
+    fixed = torch.zeros(head.n_outputs - len(bias))  # those of spikes are not learned
+    start = head.distribution(torch.cat([bias, fixed])[None].double())
+    if not len(fixed):
+        assert start.mean[0] == pytest.approx(0.3, abs=1e-6)
+    assert 0.5 <= start.stddev[0] <= 2.5
+
+
+@every_head
+def test_heads_are_saved_with_a_model(head: Head) -> None:
+    assert unpack(pack(head, {}, "head"), {}) == head
 
 
 def test_the_weights_of_a_mixture_are_those_of_its_logits() -> None:

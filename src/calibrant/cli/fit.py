@@ -152,6 +152,7 @@ def _summary(model: NetworkRegressor, *, n_rows: int) -> dict[str, Any]:
         stages.append(
             {
                 "stage": number,
+                "score": kept["score_name"],
                 "epochs": records[-1]["epoch"],
                 "best_epoch": kept["epoch"],
                 "first_score": _finite(records[0]["validation_score"]),
@@ -186,11 +187,9 @@ def _in_words(summary: dict[str, Any], validation: Path | None) -> str:
 
 def _stage_table(summary: dict[str, Any]) -> str:
     """Table of the training stages, with scores of the held-out rows."""
-    first = "quantiles (CRPS)" if summary["method"] == METHODS["quantile"] else "likelihood (NLL)"
-    names = {1: f"1, {first}", 2: "2, matching (CRPS)"}
     rows = [
         {
-            "stage": names.get(stage["stage"], str(stage["stage"])),
+            "stage": f"{stage['stage']}, by {stage['score']}",
             "epochs": str(stage["epochs"]),
             "kept": f"epoch {stage['best_epoch']}" if stage["best_epoch"] else "its start",
             "held-out score": _four_digits(stage["validation_score"]),

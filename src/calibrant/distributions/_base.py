@@ -74,6 +74,14 @@ class Distribution(RowWise, ABC):
         loc, scale : float or array of shape (n,)
         """
 
+    @abstractmethod
+    def _panels(self) -> Array:
+        """Edges of panels that a wrapper of this distribution integrates over, sorted, (n, P).
+
+        All but a vanishing part of the mass lies between the first and the last, and the cdf is
+        smooth, or constant, between neighbours; P >= 2.
+        """
+
     def _cdf_left(self, y: Array) -> Array:
         return self._cdf(y)
 
@@ -84,14 +92,6 @@ class Distribution(RowWise, ABC):
         level = np.maximum(rng.random((len(self), n)), 2.0**-54)  # 0 would be minus infinity
         upper = level > 0.5
         return self._ppf(np.where(upper, 1.0 - level, level), upper)
-
-    def _panels(self) -> Array:
-        """Edges of panels to integrate over, sorted, (n, P) with P >= 2.
-
-        All but a vanishing part of the mass lies between the first and the last, and the cdf is
-        smooth, or constant, between neighbours.
-        """
-        raise ParameterError(f"{type(self).__name__} has no integration panels.")
 
     def _cells_per_row(self) -> int:
         """About how many numbers temporary tables hold per row; sets the size of chunks."""

@@ -20,24 +20,13 @@ from calibrant.estimators.combine import Combine
 from calibrant.estimators.features import Features
 from calibrant.estimators.scaling import Scaler
 from calibrant.estimators.windows import Windows
-from calibrant.networks import (
-    DeepGPSpec,
-    GaussianHead,
-    MemberNetworks,
-    MixtureHead,
-    NetworkSpec,
-    PointHead,
-    QuantileHead,
-)
+from calibrant.networks import DeepGPSpec, MemberNetworks, NetworkSpec
 from calibrant.persistence import savable_part
 
 Inputs = NDArray[np.float64] | Windows
 Bounds = tuple[float | None, float | None]
 
 _PREDICT_ROWS = 1 << 16  # at a time, to bound memory; steps of sequences count as rows
-
-for _part in (NetworkSpec, DeepGPSpec, GaussianHead, MixtureHead, PointHead, QuantileHead):
-    savable_part(_part)
 
 
 @savable_part

@@ -34,7 +34,8 @@ def as_text(title: str, verdict: str, lines: Sequence[Line]) -> str:
 
 
 def _aligned(label: str, value: str, floor: str, span: str) -> str:
-    return f"{label:<38}{value:>12}{floor:>10}   {span:>16}".rstrip()
+    # At least one space between the columns, whatever the units of the floor.
+    return f"{label:<38}{value:>12}{f' {floor}':>10}{f' {span}':>19}".rstrip()
 
 
 def as_markdown(verdict: str, lines: Sequence[Line]) -> str:

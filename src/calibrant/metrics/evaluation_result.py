@@ -13,7 +13,7 @@ import numpy as np
 from calibrant.metrics._json import json_safe
 from calibrant.metrics._table import Line, as_markdown, as_text
 from calibrant.metrics.floor import NoiseFloor
-from calibrant.metrics.formatting import format_number
+from calibrant.metrics.formatting import format_number, format_range
 from calibrant.metrics.group_result import GroupCalibration
 from calibrant.metrics.quantile_pass import QuantileSummary
 from calibrant.metrics.registry import METRICS, Floor
@@ -158,6 +158,6 @@ class Evaluation:
             metric, floor = METRICS[name], floors.get(name)
             cells = [metric.section, self.label(name), metric.format(value)]
             if floor is not None:
-                cells += [format_number(floor.expected), f"{floor.low:.4f} to {floor.high:.4f}"]
+                cells += [format_number(floor.expected), format_range(floor.low, floor.high)]
             lines.append(Line(*cells))
         return lines

@@ -23,6 +23,19 @@ def format_number(value: float | None) -> str:
     return f"{value:#.5g}".rstrip(".") if abs(value) < 1e5 else f"{value:.5g}"
 
 
+def format_range(low: float, high: float) -> str:
+    """Write a range of positive numbers in at most 18 characters.
+
+    Examples
+    --------
+    >>> from calibrant.metrics.formatting import format_range
+    >>> format_range(0.0061, 0.0123), format_range(12.3456, 234.5), format_range(1.2e-7, 3.4e-7)
+    ('0.0061 to 0.0123', '12.3 to 234.5', '1.2e-07 to 3.4e-07')
+    """
+    digits = ".4f" if 0.0005 <= high < 100 else ".1f" if 100 <= high < 1e5 else ".2g"
+    return f"{low:{digits}} to {high:{digits}}"
+
+
 def format_p_value(p_value: float) -> str:
     """Write a p-value; below one in ten thousand its size says nothing more."""
     return f"{p_value:.4f}" if p_value >= 1e-4 else "< 0.0001"

@@ -13,6 +13,7 @@ from torch import Tensor
 from calibrant.errors import MissingDependencyError
 from calibrant.networks.distribution_network import DistributionNetwork
 from calibrant.networks.heads import GaussianHead, to_numpy
+from calibrant.persistence import savable_part
 
 if TYPE_CHECKING:
     from calibrant.networks.deep_gp import DeepGaussianProcess
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _WIDEST = 10  # largest default width of hidden layers
 
 
+@savable_part
 @dataclass(frozen=True, kw_only=True)
 class DeepGPSpec:
     """Layers of Gaussian processes; see `DeepGPRegressor` for the parameters."""

@@ -18,6 +18,7 @@ from torch.distributions import Distribution as TorchDistribution
 
 from calibrant.distributions import Distribution, Mixture, Normal
 from calibrant.networks._device import in_triton
+from calibrant.persistence import savable_part
 
 # Bounds of the log-variance in units of the scaled target: a standard deviation of 1e-5 to 150.
 # They are approached smoothly, so that the gradient never vanishes at a bound.
@@ -48,6 +49,7 @@ class Head(Protocol):
         ...
 
 
+@savable_part
 @dataclass(frozen=True)
 class GaussianHead:
     """Mean and log-variance, ``s = log sigma^2``, as in the paper."""
@@ -69,6 +71,7 @@ class GaussianHead:
         return Normal(to_numpy(dist.loc), to_numpy(dist.scale))
 
 
+@savable_part
 @dataclass(frozen=True)
 class MixtureHead:
     """Mixture of K Gaussians per row: logits of the weights, means, log-variances.
@@ -129,6 +132,7 @@ def gaussian_head(components: int) -> GaussianHead | MixtureHead:
     return GaussianHead() if components == 1 else MixtureHead(components)
 
 
+@savable_part
 @dataclass(frozen=True)
 class PointHead:
     """Mean only; with its normal of variance 1 the likelihood is half the squared error."""

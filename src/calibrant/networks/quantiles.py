@@ -15,6 +15,7 @@ from calibrant.checks import check_quantile_levels
 from calibrant.distributions import Quantiles
 from calibrant.distributions.logistic_pieces import LogisticPieces
 from calibrant.networks.heads import to_numpy
+from calibrant.persistence import savable_part
 
 _LEAST_SLOPE = 1e-5  # in units of the scaled target: a density of 25,000 at the median
 
@@ -69,6 +70,7 @@ class LogisticSpline(TorchDistribution):
         return torch.minimum(torch.maximum(odds, self._ends[:-1]), self._ends[1:])
 
 
+@savable_part
 @dataclass(frozen=True)
 class QuantileHead:
     """Quantile at the middle level, and the slopes of the lines between the levels.

@@ -16,6 +16,7 @@ from calibrant.networks.embeddings import InputGate, PeriodicEmbedding
 from calibrant.networks.heads import GaussianHead, Head
 from calibrant.networks.mlp import MLP
 from calibrant.networks.recurrent import Cell, Recurrent
+from calibrant.persistence import savable_part
 
 _HIDDEN = {"mlp": (256, 256), "lstm": (128, 64), "gru": (128, 64)}  # as in the paper
 # Recurrent networks overfit series earlier than the MLP (benchmarks/README.md, "Forecasting").
@@ -40,6 +41,7 @@ class InitialRows(Protocol):
         ...
 
 
+@savable_part
 @dataclass(frozen=True, kw_only=True)
 class NetworkSpec:
     """Description of a network: its body, its head and its inputs.
