@@ -94,7 +94,7 @@ def test_the_scale_is_a_log_variance_between_two_softplus(dtype) -> None:
 @pytest.mark.parametrize("part", [slice(None), slice(1, None, 2)])
 def test_the_scale_in_triton_is_that_in_float64(shape, part) -> None:
     pytest.importorskip("triton", reason="Triton is not installed (Linux only)")
-    from calibrant.networks._triton_scale import bound_scale
+    from calibrant.networks.fast.triton_scale import bound_scale
 
     wide = torch.linspace(-40.0, 30.0, 2 * torch.Size(shape).numel(), device=DEVICE)
     log_variance = wide.view(*shape[:-1], 2 * shape[-1])[..., part]
@@ -109,7 +109,7 @@ def test_the_scale_in_triton_is_that_in_float64(shape, part) -> None:
 
 def test_no_log_variance_is_too_far_out_for_triton() -> None:
     pytest.importorskip("triton", reason="Triton is not installed (Linux only)")
-    from calibrant.networks._triton_scale import bound_scale
+    from calibrant.networks.fast.triton_scale import bound_scale
 
     far = torch.tensor([-1e4, 1e4, float("nan")], device=DEVICE)
     scale, slope = bound_scale(far, -23.0, 10.0)

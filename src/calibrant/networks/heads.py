@@ -17,7 +17,7 @@ from torch.distributions import Categorical, MixtureSameFamily
 from torch.distributions import Distribution as TorchDistribution
 
 from calibrant.distributions import Distribution, Mixture, Normal
-from calibrant.networks._device import in_triton
+from calibrant.networks.fast.switch import triton_applies
 from calibrant.persistence import savable_part
 
 # Bounds of the log-variance in units of the scaled target: a standard deviation of 1e-5 to 150.
@@ -178,8 +178,8 @@ def scale_and_grad(log_variance: Tensor) -> tuple[Tensor, Tensor]:
     ``sqrt(e^lowest + e^highest / (1 + e^(highest - s)))`` is the exponential of half of ``s``,
     bounded on both sides by a softplus.
     """
-    if in_triton(log_variance):
-        from calibrant.networks._triton_scale import bound_scale
+    if triton_applies(log_variance):
+        from calibrant.networks.fast.triton_scale import bound_scale
 
         return bound_scale(log_variance, _LOWEST, _HIGHEST)
     above = log_variance - _HIGHEST

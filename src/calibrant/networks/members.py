@@ -14,7 +14,7 @@ from calibrant.errors import ParameterError
 from calibrant.networks.distribution_network import DistributionNetwork, with_fixed
 from calibrant.networks.dropout import monte_carlo_passes
 from calibrant.networks.embeddings import InputGate, PeriodicEmbedding, embed
-from calibrant.networks.lstm import lstm_layer
+from calibrant.networks.fast.lstm import lstm_layer
 from calibrant.networks.mlp import MLP
 from calibrant.networks.recurrent import Recurrent
 

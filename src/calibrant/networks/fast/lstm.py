@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from calibrant.networks._device import in_triton
+from calibrant.networks.fast.switch import triton_applies
 
 _sigmoid_grad = torch.ops.aten.sigmoid_backward.grad_input
 _tanh_grad = torch.ops.aten.tanh_backward.grad_input
@@ -106,10 +106,10 @@ def forward_step(
     b_input, b_state : tensors of shape (M, 4 width)
     memory, states : tensors of shape (M, steps, n, width)
     """
-    if in_triton(gates):
-        from calibrant.networks import _triton_lstm
+    if triton_applies(gates):
+        from calibrant.networks.fast import triton_lstm
 
-        return _triton_lstm.forward_step(gates, b_input, b_state, memory, states, t)
+        return triton_lstm.forward_step(gates, b_input, b_state, memory, states, t)
     width = states.shape[-1]
     now = gates[:, t].add_((b_input + b_state)[:, None])
     now[..., : 2 * width].sigmoid_()
@@ -144,10 +144,10 @@ def backward_step(
         In: gradient by the memory of step t from the next step. Out: of step t - 1.
     by_gates : tensor of shape (M, steps, n, 4 width)
     """
-    if in_triton(gates):
-        from calibrant.networks import _triton_lstm
+    if triton_applies(gates):
+        from calibrant.networks.fast import triton_lstm
 
-        return _triton_lstm.backward_step(gates, memory, given, later, by_memory, by_gates, t)
+        return triton_lstm.backward_step(gates, memory, given, later, by_memory, by_gates, t)
     width = memory.shape[-1]
     enter, keep, candidate, out = gates[:, t].chunk(4, dim=-1)
     by_enter, by_keep, by_candidate, by_out = by_gates[:, t].chunk(4, dim=-1)

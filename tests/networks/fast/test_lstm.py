@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from calibrant.networks import MemberNetworks, NetworkSpec, lstm
-from calibrant.networks.lstm import lstm_layer
+from calibrant.networks import MemberNetworks, NetworkSpec
+from calibrant.networks.fast import lstm
+from calibrant.networks.fast.lstm import lstm_layer
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 PARTS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
@@ -85,7 +86,7 @@ def test_triton_says_the_same(members, n, steps, width, last, monkeypatch) -> No
     pytest.importorskip("triton", reason="Triton is not installed (Linux only)")
     case = make_case(members, n, steps, 3, width, shared=False, last=last)
     plain = case.as_one(torch.float32)
-    monkeypatch.setattr(lstm, "in_triton", lambda gates: True)
+    monkeypatch.setattr(lstm, "triton_applies", lambda gates: True)
     got = case.as_one(torch.float32)
     assert_same(got, case.by_torch(), 1e-5)
     assert_same(got, plain, 1e-5)
@@ -94,7 +95,7 @@ def test_triton_says_the_same(members, n, steps, width, last, monkeypatch) -> No
 
 def test_far_gates_are_shut_or_open_in_triton(monkeypatch) -> None:
     pytest.importorskip("triton", reason="Triton is not installed (Linux only)")
-    monkeypatch.setattr(lstm, "in_triton", lambda gates: True)
+    monkeypatch.setattr(lstm, "triton_applies", lambda gates: True)
     case = make_case(1, 4, 3, 2, 3, shared=False, last=False)
     case.x.mul_(30.0)
     assert_same(case.as_one(torch.float32), case.by_torch(), 1e-4)
