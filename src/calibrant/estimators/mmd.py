@@ -72,7 +72,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
     quality : {"fast", "default", "best"}, default "default"
         Training effort. It sets `components`, `periodic`, `epochs` and the fields of `matching` and
         `ensemble` where they are None. "fast" is one Gaussian network with five epochs of matching
-        given the input. "default" is one network with a mixture head (five, on five folds, below
+        given the input. "default" is one network with a mixture head (ten, on five folds, below
         1,000 rows), trained by the kernel score with averaged weights and a learning rate that
         falls at the end. "best" trains such networks four times as long, on four folds dealt out
         twice and of two kinds (``ensemble.neighbours``), and mixes them; a pilot decides about

@@ -13,7 +13,6 @@ from calibrant.persistence import savable_part
 
 Array = NDArray[np.float64]
 
-MOST_ROWS = 200_000  # with more, the search takes longer than the training
 _COUNT = 16  # neighbours that are used
 _SEARCHED = 40  # neighbours that are searched; a network knows three quarters of them or more
 _FEW = 4

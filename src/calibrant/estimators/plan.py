@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from calibrant.estimators.features import Features, scaled_rows
 from calibrant.estimators.neighbours import NeighbourIndex
 from calibrant.estimators.parameters import Training
 from calibrant.estimators.predictor import Bounds, Predictor
-from calibrant.estimators.scaling import Scaler, fit_scaler, fit_target_scaler
+from calibrant.estimators.scaling import Scaler, Scaling, fit_scaler, fit_target_scaler
 from calibrant.estimators.splits import Fold, cross_folds, inner_split
 from calibrant.estimators.validation import FitData, Sample
 from calibrant.estimators.windows import Windows
@@ -144,7 +145,7 @@ class Plan:
         rows = f"{len(self.rows.y):,} rows to train on"
         if self.folds:
             count = self.recipe.folds
-            held_out = f"{count} folds, dealt out {len(self.folds) // count} times"
+            held_out = f"{count} folds, rows split {len(self.folds) // count} times"
         else:
             held_out = f"{self.n_held_out:,} rows"
         lines = [
@@ -168,61 +169,23 @@ def make_plan(
     verbose: bool,
 ) -> Plan:
     """Split and scale the rows, and determine the networks and their stages."""
-    sample, held_out, folds = _split(recipe, data, training.validation_fraction)
-    x, weight = sample.x, sample.weight
-    if isinstance(x, Windows):
-        x, weight = x.seen_rows(weight)
-    scaler = fit_scaler(x, weight, training.scaling)
-    target = fit_target_scaler(sample.y, sample.weight, training.scaling)
-    samples = [sample] if held_out is None else [sample, held_out]
-    rows, *others = scaled_rows(samples, scaler, target, resolve_device(device))
-
-    index = _neighbour_index(recipe, data, sample, scaler, target)
+    split = _split(recipe, data, training.validation_fraction)
+    scaler, target = _fit_scalers(split.train, training.scaling)
+    index = _neighbour_index(recipe, data, split.train, scaler, target)
     features = Features(scaler, None if index is None else index.neighbours)
-    kinds = 1 if index is None else 2
-    plain = rows
-    if index is not None:
-        rows = rows.with_inputs(index.features())
-        others = [
-            part.with_inputs(index.neighbours.transform(scaler.transform(np.asarray(own.x))))
-            for part, own in zip(others, samples[1:], strict=True)
-        ]
-    train: Rows | MemberRows = rows
-    validation: Rows | MemberRows
-    if folds:
-        inner = [part for part, _ in folds]
-        train = (
-            MemberRows.of(rows, inner)
-            if index is None
-            else _rows_with_neighbours(plain, index, inner)
-        ).repeated(kinds)
-        validation = MemberRows.of(rows, [part for _, part in folds]).repeated(kinds)
-    else:
-        validation = others[0]
-
-    atoms = Atoms()
-    network = recipe.network
-    if recipe.atoms and isinstance(network, NetworkSpec):
-        in_mixture = isinstance(network.head, MixtureHead)
-        atoms = Atoms.find(sample.y, float(target.scale), as_components=in_mixture)
-        network = _with_spikes(network, atoms, target)
-    steps = sample.x.length if isinstance(sample.x, Windows) else None
-    network = network.sized(features.n_inputs, steps, rows)
-    if index is not None and isinstance(network, NetworkSpec):
-        network = replace(network, gated=True)
-    members = _members(recipe, data.seed, kinds)
-
+    rows, train, validation = _scaled(split, features, target, index, resolve_device(device))
+    atoms = _atoms(recipe, split.train.y, target)
     return Plan(
         name=name,
         recipe=recipe,
-        sample=sample,
-        held_out=held_out,
-        folds=folds,
+        sample=split.train,
+        held_out=split.held_out,
+        folds=split.folds,
         features=features,
         target=target,
         atoms=atoms,
-        network=network,
-        members=members,
+        network=_network(recipe, split.train, features, atoms, target, rows),
+        members=_members(recipe, data.seed, kinds=1 if index is None else 2),
         rows=rows,
         train=train,
         validation=validation,
@@ -232,13 +195,18 @@ def make_plan(
     )
 
 
-def _split(
-    recipe: Recipe, data: FitData, fraction: float
-) -> tuple[Sample, Sample | None, tuple[Fold, ...]]:
-    """Rows to train on, rows to hold out, and the folds if rows are held out in turn."""
+class Split(NamedTuple):
+    """Rows to train on, and rows held out: one part from all networks, or every fold in turn."""
+
+    train: Sample
+    held_out: Sample | None
+    folds: tuple[Fold, ...] = ()
+
+
+def _split(recipe: Recipe, data: FitData, fraction: float) -> Split:
     sample = data.sample
     if data.validation is not None:
-        return sample, data.validation, ()
+        return Split(sample, data.validation)
     n_rows = len(sample.y)
     if data.cv is None and recipe.folds >= 2 and n_rows >= LEAST_ROWS_PER_FOLD * recipe.folds:
         # Other folds for every member: the networks that predict a row out of fold must differ as
@@ -248,7 +216,7 @@ def _split(
             for repeat in range(recipe.members)
             for fold in cross_folds(n_rows, recipe.folds, sample.groups, data.seed + repeat)
         ]
-        return sample, None, tuple(folds)
+        return Split(sample, None, tuple(folds))
     inner, held_out = inner_split(
         sample.weight,
         fraction=fraction,
@@ -256,7 +224,60 @@ def _split(
         cv=data.cv,
         random_state=data.seed,
     )
-    return sample.take(inner), sample.take(held_out), ()
+    return Split(sample.take(inner), sample.take(held_out))
+
+
+def _fit_scalers(sample: Sample, scaling: Scaling) -> tuple[Scaler, Scaler]:
+    """Scaling of inputs and target, from training rows alone."""
+    x, weight = sample.x, sample.weight
+    if isinstance(x, Windows):
+        x, weight = x.seen_rows(weight)
+    return fit_scaler(x, weight, scaling), fit_target_scaler(sample.y, sample.weight, scaling)
+
+
+def _scaled(
+    split: Split,
+    features: Features,
+    target: Scaler,
+    index: NeighbourIndex | None,
+    device: torch.device,
+) -> tuple[Rows, Rows | MemberRows, Rows | MemberRows]:
+    """All rows of a model, and those that its members are trained and stopped on."""
+    samples = [split.train] if split.held_out is None else [split.train, split.held_out]
+    plain, *held_out = scaled_rows(samples, features.scaler, target, device)
+    rows = plain if index is None else plain.with_inputs(index.features())
+    if split.held_out is not None:
+        (validation,) = held_out
+        if index is not None:
+            inputs = features.scaler.transform(np.asarray(split.held_out.x))
+            validation = validation.with_inputs(index.neighbours.transform(inputs))
+        return rows, rows, validation
+    inner, outer = ([fold[side] for fold in split.folds] for side in (0, 1))
+    if index is None:
+        return rows, MemberRows.of(rows, inner), MemberRows.of(rows, outer)
+    train = _rows_with_neighbours(plain, index, inner)
+    return rows, train.repeated(2), MemberRows.of(rows, outer).repeated(2)
+
+
+def _atoms(recipe: Recipe, y: NDArray[np.float64], target: Scaler) -> Atoms:
+    if not recipe.atoms:
+        return Atoms()
+    in_mixture = isinstance(recipe.network.head, MixtureHead)
+    return Atoms.find(y, float(target.scale), as_components=in_mixture)
+
+
+def _network(
+    recipe: Recipe, sample: Sample, features: Features, atoms: Atoms, target: Scaler, rows: Rows
+) -> NetworkSpec | DeepGPSpec:
+    """Complete the description of the network with what the data decide."""
+    steps = sample.x.length if isinstance(sample.x, Windows) else None
+    network = recipe.network.sized(features.n_inputs, steps, rows)
+    if not isinstance(network, NetworkSpec):
+        return network
+    if len(atoms.spikes) and isinstance(network.head, MixtureHead):
+        head = replace(network.head, spikes=len(atoms.spikes))
+        network = replace(network, head=head, fixed=atoms.fixed_outputs(target))
+    return replace(network, gated=features.neighbours is not None)
 
 
 def _neighbour_index(
@@ -284,13 +305,6 @@ def _rows_with_neighbours(
         ],
         1,
     )
-
-
-def _with_spikes(network: NetworkSpec, atoms: Atoms, target: Scaler) -> NetworkSpec:
-    if not len(atoms.spikes) or not isinstance(network.head, MixtureHead):
-        return network
-    head = replace(network.head, spikes=len(atoms.spikes))
-    return replace(network, head=head, fixed=atoms.fixed_outputs(target))
 
 
 def _members(recipe: Recipe, seed: int, kinds: int) -> tuple[Member, ...]:
