@@ -278,7 +278,7 @@ class BodyParameters:
     dropout: float | None = None
     periodic: float | Literal["auto"] | None = None
 
-    _body_constraints: ClassVar[Constraints] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "network": [StrOptions({"mlp", "lstm", "gru"}), nn.Module],
         "hidden": ["array-like", None],
         "dropout": [share(), None],

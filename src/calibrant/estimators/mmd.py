@@ -16,7 +16,6 @@ from calibrant.errors import ParameterError
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
 from calibrant.estimators.combine import WeightedMixture
 from calibrant.estimators.ensemble_calibration import EnsembleCalibration
-from calibrant.estimators.heteroscedastic import BETA
 from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
 from calibrant.estimators.parameters import (
     Constraints,
@@ -25,6 +24,7 @@ from calibrant.estimators.parameters import (
     ParameterGroup,
     Training,
     count,
+    fraction,
 )
 from calibrant.estimators.plan import Recipe
 from calibrant.estimators.presets import PRESETS, Preset, Quality
@@ -134,11 +134,9 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         "ensemble": Ensemble,
     }
     _parameter_constraints: ClassVar[Constraints] = {
-        **NetworkRegressor._parameter_constraints,
-        **BodyParameters._body_constraints,
         "quality": [StrOptions(set(PRESETS))],
         "components": [count(), None],
-        "beta": [BETA],
+        "beta": [fraction()],
         "epochs": [count(), None],
         "matching": [Matching, None],
         "ensemble": [Ensemble, None],

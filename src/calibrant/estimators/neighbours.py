@@ -13,7 +13,6 @@ from calibrant.persistence import savable_part
 
 Array = NDArray[np.float64]
 
-MOST_ROWS = 200_000  # beyond, the search would take longer than the training
 _COUNT = 16
 _SEARCHED = 40  # of which three quarters or more are known to a network
 _FEW = 4
