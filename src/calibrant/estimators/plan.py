@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from calibrant.estimators.atoms import Atoms
 from calibrant.estimators.combine import Combine, SingleNetwork
@@ -15,7 +14,7 @@ from calibrant.estimators.features import Features, scaled_rows
 from calibrant.estimators.neighbours import NeighbourIndex
 from calibrant.estimators.parameters import Training
 from calibrant.estimators.predictor import Bounds, Predictor
-from calibrant.estimators.scaling import Scaler, fit_scaler, fit_target_scaler
+from calibrant.estimators.scaling import Scaler, Scaling, fit_scaler, fit_target_scaler
 from calibrant.estimators.splits import Fold, cross_folds, inner_split
 from calibrant.estimators.validation import FitData, Sample
 from calibrant.estimators.windows import Windows
@@ -169,49 +168,24 @@ def make_plan(
 ) -> Plan:
     """Split and scale the rows, and fix the networks and their stages."""
     sample, held_out, folds = _split(recipe, data, training.validation_fraction)
-    x, weight = sample.x, sample.weight
-    if isinstance(x, Windows):
-        x, weight = x.seen_rows(weight)
-    scaler = fit_scaler(x, weight, training.scaling)
-    target = fit_target_scaler(sample.y, sample.weight, training.scaling)
+    scaler, target = _fit_scalers(sample, training.scaling)
     samples = [sample] if held_out is None else [sample, held_out]
-    rows, *others = scaled_rows(samples, scaler, target, resolve_device(device))
+    plain, *others = scaled_rows(samples, scaler, target, resolve_device(device))
 
     index = _neighbour_index(recipe, data, sample, scaler, target)
     features = Features(scaler, None if index is None else index.neighbours)
-    kinds = 1 if index is None else 2
-    plain = rows
-    if index is not None:
-        rows = rows.with_inputs(index.features())
-        others = [
-            part.with_inputs(index.neighbours.transform(scaler.transform(np.asarray(own.x))))
-            for part, own in zip(others, samples[1:], strict=True)
-        ]
+    rows = plain if index is None else plain.with_inputs(index.features())
     train: Rows | MemberRows = rows
     validation: Rows | MemberRows
-    if folds:
-        inner = [part for part, _ in folds]
-        train = (
-            MemberRows.of(rows, inner)
-            if index is None
-            else _rows_with_neighbours(plain, index, inner)
-        ).repeated(kinds)
-        validation = MemberRows.of(rows, [part for _, part in folds]).repeated(kinds)
+    if held_out is None:
+        train, validation = _fold_rows(plain, rows, folds, index)
     else:
-        validation = others[0]
+        (validation,) = others
+        if index is not None:
+            found = index.neighbours.transform(scaler.transform(np.asarray(held_out.x)))
+            validation = validation.with_inputs(found)
 
-    atoms = Atoms()
-    network = recipe.network
-    if recipe.atoms and isinstance(network, NetworkSpec):
-        in_mixture = isinstance(network.head, MixtureHead)
-        atoms = Atoms.find(sample.y, float(target.scale), as_components=in_mixture)
-        network = _with_spikes(network, atoms, target)
-    steps = sample.x.length if isinstance(sample.x, Windows) else None
-    network = network.sized(features.n_inputs, steps, rows)
-    if index is not None and isinstance(network, NetworkSpec):
-        network = replace(network, gated=True)
-    members = _members(recipe, data.seed, kinds)
-
+    network, atoms = _network(recipe, sample, features, target, rows)
     return Plan(
         name=name,
         recipe=recipe,
@@ -222,7 +196,7 @@ def make_plan(
         target=target,
         atoms=atoms,
         network=network,
-        members=members,
+        members=_members(recipe, data.seed, kinds=1 if index is None else 2),
         rows=rows,
         train=train,
         validation=validation,
@@ -259,6 +233,14 @@ def _split(
     return sample.take(inner), sample.take(held_out), ()
 
 
+def _fit_scalers(sample: Sample, scaling: Scaling) -> tuple[Scaler, Scaler]:
+    """Scalers of inputs and target; every row of a series counts as often as windows show it."""
+    x, weight = sample.x, sample.weight
+    if isinstance(x, Windows):
+        x, weight = x.seen_rows(weight)
+    return fit_scaler(x, weight, scaling), fit_target_scaler(sample.y, sample.weight, scaling)
+
+
 def _neighbour_index(
     recipe: Recipe, data: FitData, sample: Sample, scaler: Scaler, target: Scaler
 ) -> NeighbourIndex | None:
@@ -273,17 +255,41 @@ def _neighbour_index(
     return NeighbourIndex(scaler.transform(sample.x), target.transform(sample.y), sample.groups)
 
 
-def _rows_with_neighbours(
-    rows: Rows, index: NeighbourIndex, parts: Sequence[NDArray[np.intp]]
-) -> MemberRows:
-    """Training rows of the networks, each told only of targets that it is trained on."""
-    return MemberRows.join(
-        [
-            rows.take(torch.as_tensor(part, device=rows.y.device)).with_inputs(index.features(part))
-            for part in parts
-        ],
-        1,
-    )
+def _fold_rows(
+    plain: Rows, rows: Rows, folds: Sequence[Fold], index: NeighbourIndex | None
+) -> tuple[MemberRows, MemberRows]:
+    """Rows that each network is trained on, and those of its fold, for every kind of networks.
+
+    Parameters
+    ----------
+    plain, rows : Rows
+        All rows without and with the features of their neighbours.
+    """
+    inner = [part for part, _ in folds]
+    validation = MemberRows.of(rows, [part for _, part in folds])
+    if index is None:
+        return MemberRows.of(rows, inner), validation
+    # A network must not be told of targets that it is not trained on.
+    told = [
+        plain.take(torch.as_tensor(part, device=plain.y.device)).with_inputs(index.features(part))
+        for part in inner
+    ]
+    return MemberRows.join(told, 1).repeated(2), validation.repeated(2)
+
+
+def _network(
+    recipe: Recipe, sample: Sample, features: Features, target: Scaler, rows: Rows
+) -> tuple[NetworkSpec | DeepGPSpec, Atoms]:
+    """Networks of the recipe for these inputs, and the atoms of the target."""
+    network, atoms = recipe.network, Atoms()
+    if recipe.atoms and isinstance(network, NetworkSpec):
+        in_mixture = isinstance(network.head, MixtureHead)
+        atoms = Atoms.find(sample.y, float(target.scale), as_components=in_mixture)
+        network = _with_spikes(network, atoms, target)
+    if features.neighbours is not None and isinstance(network, NetworkSpec):
+        network = replace(network, gated=True)
+    steps = sample.x.length if isinstance(sample.x, Windows) else None
+    return network.sized(features.n_inputs, steps, rows), atoms
 
 
 def _with_spikes(network: NetworkSpec, atoms: Atoms, target: Scaler) -> NetworkSpec:
