@@ -137,7 +137,11 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
 
     def plan(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any) -> Plan:
         """Return what `fit` with the same arguments would train; ``print`` it to read it."""
-        return copy.copy(self)._plan(X, y, sample_weight, **options)
+        model = copy.copy(self)
+        model.random_state = copy.deepcopy(
+            self.random_state
+        )  # `fit` draws from it, `plan` must not
+        return model._plan(X, y, sample_weight, **options)
 
     def _plan(
         self,
