@@ -137,7 +137,10 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
 
     def plan(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any) -> Plan:
         """Return the plan of `fit` with these arguments, without training; ``print`` shows it."""
-        return copy.copy(self)._plan(X, y, sample_weight, **options)
+        model = copy.copy(self)
+        # `fit` draws from a generator of the user's, `plan` must not.
+        model.random_state = copy.deepcopy(self.random_state)
+        return model._plan(X, y, sample_weight, **options)
 
     def _plan(
         self,
@@ -278,7 +281,7 @@ class BodyParameters:
     dropout: float | None = None
     periodic: float | Literal["auto"] | None = None
 
-    _body_constraints: ClassVar[Constraints] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "network": [StrOptions({"mlp", "lstm", "gru"}), nn.Module],
         "hidden": ["array-like", None],
         "dropout": [share(), None],

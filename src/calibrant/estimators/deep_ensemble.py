@@ -13,9 +13,8 @@ from torch import Tensor
 
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
 from calibrant.estimators.combine import MatchedMoments, WeightedMixture
-from calibrant.estimators.heteroscedastic import BETA
 from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
-from calibrant.estimators.parameters import Constraints, count, non_negative
+from calibrant.estimators.parameters import Constraints, count, fraction, non_negative
 from calibrant.estimators.plan import Recipe
 from calibrant.estimators.validation import FitData
 from calibrant.networks import MemberNetworks, gaussian_head
@@ -55,12 +54,10 @@ class DeepEnsembleRegressor(BodyParameters, NetworkRegressor):
     components: int = 1
 
     _parameter_constraints: ClassVar[Constraints] = {
-        **NetworkRegressor._parameter_constraints,
-        **BodyParameters._body_constraints,
         "members": [count()],
         "combine": [StrOptions({"moments", "mixture"})],
         "adversarial": [non_negative()],
-        "beta": [BETA],
+        "beta": [fraction()],
         "components": [count()],
     }
 

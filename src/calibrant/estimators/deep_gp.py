@@ -73,7 +73,6 @@ class DeepGPRegressor(NetworkRegressor):
 
     _reads_sequences: ClassVar[bool] = False
     _parameter_constraints: ClassVar[Constraints] = {
-        **NetworkRegressor._parameter_constraints,
         "inducing": [count()],
         "hidden_layers": [count(0)],
         "hidden_dims": [count(), None],

@@ -41,8 +41,6 @@ class EnsembleLikelihoodRegressor(BodyParameters, NetworkRegressor):
     members: int = 5
 
     _parameter_constraints: ClassVar[Constraints] = {
-        **NetworkRegressor._parameter_constraints,
-        **BodyParameters._body_constraints,
         "members": [count(2)],
     }
 

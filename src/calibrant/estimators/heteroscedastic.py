@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from typing import ClassVar
-
-from sklearn.utils._param_validation import Interval
 
 from calibrant.errors import ParameterError
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
 from calibrant.estimators.combine import Combine, MatchedMoments, SingleNetwork
 from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
-from calibrant.estimators.parameters import Constraints, count
+from calibrant.estimators.parameters import Constraints, count, fraction
 from calibrant.estimators.plan import Recipe
 from calibrant.estimators.validation import FitData
 from calibrant.networks import gaussian_head
 from calibrant.persistence import savable_model
 from calibrant.training import Rows, Stage
-
-BETA = Interval(Real, 0, 1, closed="both")
 
 
 @savable_model
@@ -107,9 +102,7 @@ class HeteroscedasticRegressor(BodyParameters, NetworkRegressor):
     mc_passes: int = 0
 
     _parameter_constraints: ClassVar[Constraints] = {
-        **NetworkRegressor._parameter_constraints,
-        **BodyParameters._body_constraints,
-        "beta": [BETA],
+        "beta": [fraction()],
         "components": [count()],
         "mc_passes": [count(0)],
     }

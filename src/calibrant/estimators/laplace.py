@@ -16,9 +16,8 @@ from torch import Tensor
 
 from calibrant.distributions import Distribution, Normal
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
-from calibrant.estimators.heteroscedastic import BETA
 from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
-from calibrant.estimators.parameters import Constraints
+from calibrant.estimators.parameters import Constraints, fraction
 from calibrant.estimators.plan import Plan, Recipe
 from calibrant.estimators.predictor import Predictor
 from calibrant.estimators.validation import FitData
@@ -75,9 +74,7 @@ class LaplaceRegressor(BodyParameters, NetworkRegressor):
     beta: float = 0.5
 
     _parameter_constraints: ClassVar[Constraints] = {
-        **NetworkRegressor._parameter_constraints,
-        **BodyParameters._body_constraints,
-        "beta": [BETA],
+        "beta": [fraction()],
     }
 
     def _recipe(self, data: FitData) -> Recipe:

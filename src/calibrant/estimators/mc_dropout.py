@@ -53,8 +53,6 @@ class MCDropoutRegressor(BodyParameters, NetworkRegressor):
     noise: Literal["residual", "none"] = "residual"
 
     _parameter_constraints: ClassVar[Constraints] = {
-        **NetworkRegressor._parameter_constraints,
-        **BodyParameters._body_constraints,
         "passes": [count(2)],
         "noise": [StrOptions({"residual", "none"})],
     }
@@ -73,12 +71,12 @@ class MCDropoutRegressor(BodyParameters, NetworkRegressor):
 
 def add_residual_noise(plan: Plan, predictor: Predictor) -> Predictor:
     """Estimate the variance of the target around the prediction on the held-out rows."""
-    held_out = plan.held_out
+    held_out, combine = plan.held_out, predictor.combine
     assert held_out is not None
+    assert isinstance(combine, PointSpread)
     dist = predictor.uncalibrated(held_out.x)
     unit = float(plan.target.scale) ** 2
     error = np.average((held_out.y - dist.mean) ** 2, weights=held_out.weight) / unit
     known = np.average(dist.variance, weights=held_out.weight) / unit
     noise = float(max(error - known, _LEAST_NOISE * error))
-    combine = PointSpread(predictor.combine.n_answers(predictor.networks), noise)
-    return replace(predictor, combine=combine)
+    return replace(predictor, combine=PointSpread(combine.passes, noise))

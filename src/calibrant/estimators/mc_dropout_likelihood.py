@@ -47,8 +47,6 @@ class MCDropoutLikelihoodRegressor(BodyParameters, NetworkRegressor):
     passes: int = 100
 
     _parameter_constraints: ClassVar[Constraints] = {
-        **NetworkRegressor._parameter_constraints,
-        **BodyParameters._body_constraints,
         "training_passes": [count(2)],
         "passes": [count(2)],
     }

@@ -16,7 +16,6 @@ from calibrant.errors import ParameterError
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
 from calibrant.estimators.combine import WeightedMixture
 from calibrant.estimators.ensemble_calibration import EnsembleCalibration
-from calibrant.estimators.heteroscedastic import BETA
 from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
 from calibrant.estimators.parameters import (
     Constraints,
@@ -25,9 +24,10 @@ from calibrant.estimators.parameters import (
     ParameterGroup,
     Training,
     count,
+    fraction,
 )
 from calibrant.estimators.plan import Recipe
-from calibrant.estimators.presets import PRESETS, Preset, Quality
+from calibrant.estimators.presets import PRESET_PARAMETERS, PRESETS, Preset, Quality
 from calibrant.estimators.validation import FitData
 from calibrant.kernels import (
     PUBLISHED_BANDWIDTHS,
@@ -134,11 +134,9 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         "ensemble": Ensemble,
     }
     _parameter_constraints: ClassVar[Constraints] = {
-        **NetworkRegressor._parameter_constraints,
-        **BodyParameters._body_constraints,
         "quality": [StrOptions(set(PRESETS))],
         "components": [count(), None],
-        "beta": [BETA],
+        "beta": [fraction()],
         "epochs": [count(), None],
         "matching": [Matching, None],
         "ensemble": [Ensemble, None],
@@ -194,42 +192,22 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
 
     def settings(self) -> Preset:
         """Return the preset of `quality`, with the parameters that the user has set."""
-        matching, ensemble = self.matching or Matching(), self.ensemble or Ensemble()
-        own: dict[str, Any] = {
-            "components": self.components,
-            "epochs": self.epochs,
-            "periodic": self.periodic,
-            "members": ensemble.members,
-            "folds": ensemble.folds,
-            "neighbours": ensemble.neighbours,
-            "matching_epochs": matching.epochs,
-            "matching_lr": matching.lr,
-            "matching_patience": matching.patience,
-            "average": matching.average,
-            "decay": matching.decay,
+        own = self.get_params()
+        left_open = {"match": "auto"}  # where None means something else
+        chosen = {
+            name: own[parameter]
+            for name, parameter in PRESET_PARAMETERS.items()
+            if own[parameter] != left_open.get(name)
         }
-        chosen = {name: value for name, value in own.items() if value is not None}
-        if matching.match != "auto":
-            chosen["match"] = matching.match
         return replace(PRESETS[self.quality], **chosen)
 
     def resolved_params(self) -> dict[str, Any]:
         """As in `GroupedParameters`, with None replaced by the preset of `quality`."""
         settings = self.settings()
-        return super().resolved_params() | {
-            "components": settings.components,
-            "epochs": settings.epochs,
-            "periodic": settings.periodic,
-            "ensemble__members": settings.members,
-            "ensemble__folds": settings.folds,
-            "ensemble__neighbours": settings.neighbours,
-            "matching__match": settings.match,
-            "matching__epochs": settings.matching_epochs,
-            "matching__lr": settings.matching_lr,
-            "matching__patience": settings.matching_patience,
-            "matching__average": settings.average,
-            "matching__decay": settings.decay,
+        resolved = {
+            parameter: getattr(settings, name) for name, parameter in PRESET_PARAMETERS.items()
         }
+        return super().resolved_params() | resolved
 
     def _recipe(self, data: FitData) -> Recipe:
         settings = self.settings()

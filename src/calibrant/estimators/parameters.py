@@ -43,6 +43,11 @@ def share() -> Interval:
     return Interval(Real, 0, 1, closed="left")
 
 
+def fraction() -> Interval:
+    """Numbers in [0, 1]."""
+    return Interval(Real, 0, 1, closed="both")
+
+
 class ParameterGroup(BaseEstimator):
     """Base of parameter groups, whose fields are parameters of the estimator as well.
 
@@ -196,7 +201,7 @@ class Matching(ParameterGroup):
         "lr": [positive(), None],
         "patience": [count(), None],
         "average": [non_negative(), None],
-        "decay": [Interval(Real, 0, 1, closed="both"), None],
+        "decay": [fraction(), None],
     }
 
 
@@ -237,13 +242,20 @@ class Ensemble(ParameterGroup):
 
 
 def check_parameters(model: BaseEstimator) -> None:
-    """Raise a ParameterError for the first value that is not allowed, groups included."""
+    """Raise a ParameterError for the first value that is not allowed, groups included.
+
+    Each class constrains its own parameters in `_parameter_constraints`; those of its bases hold,
+    too.
+    """
     values = model.get_params(deep=False)
     groups = [value for value in values.values() if isinstance(value, ParameterGroup)]
     for part in (model, *groups):
+        constraints: Constraints = {}
+        for cls in reversed(type(part).__mro__):
+            constraints |= vars(cls).get("_parameter_constraints", {})
         try:
             validate_parameter_constraints(
-                part._parameter_constraints, part.get_params(deep=False), type(part).__name__
+                constraints, part.get_params(deep=False), type(part).__name__
             )
         except InvalidParameterError as error:
             raise ParameterError(str(error)) from error

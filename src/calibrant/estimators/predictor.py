@@ -126,7 +126,7 @@ class Predictor:
 
 def assemble(spec: NetworkSpec | DeepGPSpec, networks: list[Any]) -> MemberNetworks:
     """Return networks of one spec as one batched module."""
-    return MemberNetworks(networks, sequences=spec.reads_sequences and spec.steps is not None)
+    return MemberNetworks(networks, sequences=spec.steps is not None)
 
 
 def in_float64(networks: MemberNetworks) -> MemberNetworks:

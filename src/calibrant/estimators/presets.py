@@ -56,6 +56,23 @@ PRESETS: dict[Quality, Preset] = {
 }
 
 
+# The parameter of `MMDRegressor` that takes the place of each value.
+PRESET_PARAMETERS = {
+    "components": "components",
+    "epochs": "epochs",
+    "periodic": "periodic",
+    "match": "matching__match",
+    "matching_epochs": "matching__epochs",
+    "matching_lr": "matching__lr",
+    "matching_patience": "matching__patience",
+    "average": "matching__average",
+    "decay": "matching__decay",
+    "members": "ensemble__members",
+    "folds": "ensemble__folds",
+    "neighbours": "ensemble__neighbours",
+}
+
+
 def limited_epochs(quality: Quality, epochs: int) -> dict[str, int]:
     """Parameters of `MMDRegressor` that limit each stage of a quality to `epochs`."""
     preset = PRESETS[quality]

@@ -69,8 +69,6 @@ class QuantileNetworkRegressor(BodyParameters, NetworkRegressor):
     recalibrate: bool = True
 
     _parameter_constraints: ClassVar[Constraints] = {
-        **NetworkRegressor._parameter_constraints,
-        **BodyParameters._body_constraints,
         "levels": ["array-like"],
         "recalibrate": ["boolean"],
     }

@@ -34,7 +34,6 @@ class DeepGPSpec:
     steps: int | None = None
 
     head: ClassVar[GaussianHead] = GaussianHead()
-    reads_sequences: ClassVar[bool] = False
     batchable: ClassVar[bool] = False
     is_custom: ClassVar[bool] = False
 

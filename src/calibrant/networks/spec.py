@@ -80,7 +80,6 @@ class NetworkSpec:
     gated: bool = False
     fixed: tuple[float, ...] = ()
 
-    reads_sequences: ClassVar[bool] = True
     batchable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -58,7 +58,6 @@ def run_stage(
         For every model one record per epoch, epoch 0 included.
     """
     device = train.y.device
-    on_gpu = device.type == "cuda"
     weights = list(network.parameters())
     parameters = weights if stage.updates == "all" else network.head_parameters()
     optimiser = Adam(parameters, stage.lr, stage.weight_decay)
@@ -67,7 +66,7 @@ def run_stage(
     steps = math.ceil(train.n_rows / stage.batch_size)
     average = WeightAverage(network, stage.average * steps) if stage.average else None
     progress.start(stage)
-    most = _worthwhile_threads(network, min(stage.batch_size, train.n_rows), train.steps)
+    threads = _worthwhile_threads(network, min(stage.batch_size, train.n_rows), train.steps)
     with one_thread(), own_stream(device):
         first = validation_score(stage.score, network, validation)
         best = BestWeights(network, first, stage.patience, latest=not stage.keep_best)
@@ -80,21 +79,21 @@ def run_stage(
             best.update(score)
             return score
 
-        run_step = (
-            Replay(step, generators[:1])
-            if on_gpu and "loss" in stage.recordable
-            else _on_threads(step, 1 if on_gpu else most)
-        )
-        scored = Replay(evaluate) if on_gpu and "score" in stage.recordable else evaluate
+        run_step: Callable[[Tensor], Tensor]
+        if device.type == "cuda":
+            run_step = Replay(step, generators[:1]) if "loss" in stage.recordable else step
+            run_evaluate = Replay(evaluate) if "score" in stage.recordable else evaluate
+            ahead = _EPOCHS_AHEAD
+        else:
+            run_step, run_evaluate, ahead = _on_threads(step, threads), evaluate, 1
         recorder = HistoryRecorder(stage, first, progress, best, snapshot)
-        ahead = _EPOCHS_AHEAD if on_gpu else 1
         for epoch in range(1, stage.epochs + 1):
             if stage.decay:
                 optimiser.set_rate(stage.rate(epoch))
             order = batches(train.n_rows, stage.batch_size, orders)
             loss = run_epoch(run_step, network, order, average)
             with average.in_place() if average else nullcontext():
-                recorder.add(loss, scored())
+                recorder.add(loss, run_evaluate())
                 if epoch % ahead == 0 or epoch == stage.epochs:
                     recorder.flush()
             if epoch % ahead == 0 and not best.has_patience():
