@@ -16,7 +16,7 @@ import torch
 from calibrant.distributions import Mixture
 from calibrant.errors import MissingDependencyError, ParameterError
 from calibrant.estimators import DeepGPRegressor, Training
-from calibrant.networks.deep_gp import DeepGaussianProcess, _unseen_cholesky
+from calibrant.networks.deep_gp import DeepGaussianProcess, _unchecked_cholesky
 
 QUICK: dict[str, Any] = {"epochs": 4, "inducing": 8, "random_state": 0, "device": "cpu"}
 NOISE = 0.2
@@ -364,6 +364,6 @@ def test_a_broken_kernel_says_what_to_change() -> None:
 
 def test_a_factor_that_nobody_looks_at_is_the_factor_or_no_number() -> None:
     good = torch.tensor([[2.0, 1.0], [1.0, 2.0]])
-    torch.testing.assert_close(_unseen_cholesky(good), torch.linalg.cholesky(good))
+    torch.testing.assert_close(_unchecked_cholesky(good), torch.linalg.cholesky(good))
     bad = torch.tensor([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    assert _unseen_cholesky(bad).isnan().all()
+    assert _unchecked_cholesky(bad).isnan().all()
