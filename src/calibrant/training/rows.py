@@ -112,16 +112,16 @@ class MemberRows(NamedTuple):
         return cls._filled_up(rows, positions, [rows.weight[part] for part in positions])
 
     @classmethod
-    def join(cls, lots: Sequence[Rows | MemberRows], members: int) -> MemberRows:
+    def join(cls, models: Sequence[Rows | MemberRows], members: int) -> MemberRows:
         """Rows of several models with `members` networks each, beside each other."""
         parts, weights, start = [], [], 0
-        for lot in lots:
-            own = lot if isinstance(lot, MemberRows) else cls.of(lot, [_all_of(lot)] * members)
+        for rows in models:
+            own = rows if isinstance(rows, MemberRows) else cls.of(rows, [_all_of(rows)] * members)
             parts += list(own.positions + start)
             weights += list(own.weight)
             start += len(own.rows.y)
-        rows = _concatenated([lot.rows if isinstance(lot, MemberRows) else lot for lot in lots])
-        return cls._filled_up(rows, parts, weights)
+        every = [rows.rows if isinstance(rows, MemberRows) else rows for rows in models]
+        return cls._filled_up(_concatenated(every), parts, weights)
 
     @classmethod
     def _filled_up(
@@ -178,11 +178,11 @@ def _all_of(rows: Rows) -> Tensor:
     return torch.arange(len(rows.y), device=rows.y.device)
 
 
-def _concatenated(lots: Sequence[Rows]) -> Rows:
-    y, weight = (torch.cat([getattr(lot, name) for lot in lots]) for name in ("y", "weight"))
-    inputs = [lot.inputs for lot in lots]
+def _concatenated(parts: Sequence[Rows]) -> Rows:
+    y, weight = (torch.cat([getattr(part, name) for part in parts]) for name in ("y", "weight"))
+    inputs = [part.inputs for part in parts]
     if not isinstance(inputs[0], SeriesWindows):
-        return Rows(torch.cat([lot.x for lot in lots]), y, weight)
+        return Rows(torch.cat([part.x for part in parts]), y, weight)
     windows = [each for each in inputs if isinstance(each, SeriesWindows)]
     starts = accumulate((len(each.series) for each in windows), initial=0)
     ends = [each.ends + start for each, start in zip(windows, starts, strict=False)]
