@@ -138,9 +138,8 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
     def plan(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any) -> Plan:
         """Return what `fit` with the same arguments would train; ``print`` it to read it."""
         model = copy.copy(self)
-        model.random_state = copy.deepcopy(
-            self.random_state
-        )  # `fit` draws from it, `plan` must not
+        # `fit` draws its seed from a generator of the user's; a plan must not.
+        model.random_state = copy.deepcopy(self.random_state)
         return model._plan(X, y, sample_weight, **options)
 
     def _plan(
