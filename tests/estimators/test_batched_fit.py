@@ -153,5 +153,7 @@ def test_a_network_that_is_lost_is_named() -> None:
     with pytest.warns(ConvergenceWarning, match=r"of stage 2.* are kept.*Lower matching__lr\.$"):
         model.fit(X[:, None], y)
     model.set_params(matching__rollback=False)
-    with pytest.raises(ParameterError, match=r"Nothing was rolled back.*set rollback=True\.$"):
+    with pytest.raises(
+        ParameterError, match=r"Nothing was rolled back.*set matching__rollback=True\.$"
+    ):
         model.fit(X[:, None], y)

@@ -138,7 +138,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
     def plan(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any) -> Plan:
         """Return the plan of `fit` with these arguments, without training; ``print`` shows it."""
         model = copy.copy(self)
-        # `fit` draws from a generator of the user's, `plan` must not.
+        # `fit` draws its seed from a generator of the user's; a plan must not.
         model.random_state = copy.deepcopy(self.random_state)
         return model._plan(X, y, sample_weight, **options)
 

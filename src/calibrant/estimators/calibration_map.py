@@ -14,6 +14,8 @@ from calibrant.recalibration import fit_conditional_pit_map, fit_pit_map
 
 Array = NDArray[np.float64]
 
+LEAST_HELD_OUT = 10  # fewer PIT values say less about the shape than the networks do
+
 
 @savable_part
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from calibrant.distributions import Distribution
 from calibrant.distributions.pit import randomized_pit
-from calibrant.estimators.calibration_map import CalibrationMap
+from calibrant.estimators.calibration_map import LEAST_HELD_OUT, CalibrationMap
 from calibrant.estimators.combine import WeightedMixture
 from calibrant.estimators.plan import Plan
 from calibrant.estimators.pool_extrapolation import (
@@ -26,8 +26,7 @@ from calibrant.networks import to_numpy
 
 Array = NDArray[np.float64]
 
-LEAST_HELD_OUT = 10  # with fewer PIT values, a map would be mostly noise
-_FEW_NETWORKS = 4  # of each kind are enough to tell which kind is better
+_FEW_NETWORKS = 4  # of a kind, enough to tell which kind is better
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import ClassVar, cast
 from torch import Tensor
 
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
-from calibrant.estimators.calibration_map import CalibrationMap
+from calibrant.estimators.calibration_map import LEAST_HELD_OUT, CalibrationMap
 from calibrant.estimators.objectives import pit_values
 from calibrant.estimators.parameters import Constraints
 from calibrant.estimators.plan import Plan, Recipe
@@ -19,8 +19,6 @@ from calibrant.metrics import pit
 from calibrant.networks import LogisticSpline, MemberNetworks, QuantileHead
 from calibrant.persistence import savable_model
 from calibrant.training import Rows, Stage
-
-LEAST_HELD_OUT = 10  # with fewer PIT values, a map would be mostly noise
 
 
 @savable_model

@@ -154,7 +154,9 @@ def _check_convergence(history: Sequence[Record]) -> None:
     )
     remedy = f"Lower {'lr' if lost[0]['stage'] == 1 else 'matching__lr'}"
     if any(record["best"] for record in lost):
-        raise ParameterError(f"{what} Nothing was rolled back. {remedy}, or set rollback=True.")
+        raise ParameterError(
+            f"{what} Nothing was rolled back. {remedy}, or set matching__rollback=True."
+        )
     warnings.warn(
         f"{what} Its best earlier weights are kept, or those before training. {remedy}.",
         ConvergenceWarning,

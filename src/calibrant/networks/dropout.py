@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -29,43 +29,6 @@ class SequenceDropout(nn.Dropout):
         return input * super().forward(torch.ones_like(input[:, :1]))
 
 
-class BalancedDropout(nn.Module):
-    """Dropout of T passes at once, with balanced masks (T, width).
-
-    A pass drops the same units for every row (and all its steps), so that the prediction of a row
-    does not depend on other rows. Every unit is dropped in the same share of the passes, which
-    removes the first-order Monte-Carlo error of their mean, an error of the same sign in all rows.
-
-    Parameters
-    ----------
-    p : float
-        Share of passes in which a unit is dropped.
-    count : int
-        Number of passes T.
-    n_rows : int
-        Rows of one pass, n.
-    generator : torch.Generator
-        On the CPU, so that every device draws the same masks.
-    """
-
-    def __init__(self, p: float, count: int, n_rows: int, generator: torch.Generator) -> None:
-        super().__init__()
-        self.p, self.count, self.n_rows, self.generator = p, count, n_rows, generator
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Multiply by the masks; the result is (T * n, ..., width), pass after pass.
-
-        Parameters
-        ----------
-        x : tensor of shape (n, ..., width), the same in all passes, or (T * n, ..., width)
-        """
-        order = torch.rand(self.count, x.shape[-1], generator=self.generator).argsort(dim=0)
-        dropped = round(self.p * self.count)
-        keep = (order >= dropped).to(x) * (self.count / (self.count - dropped))
-        passes = x.view(-1, self.n_rows, *x.shape[1:])  # (1 or T, n, ..., width)
-        return (passes * keep.view(self.count, *[1] * (x.ndim - 1), -1)).flatten(0, 1)
-
-
 def monte_carlo_passes(
     network: nn.Module,
     x: Tensor,
@@ -73,34 +36,63 @@ def monte_carlo_passes(
     seed: int,
     weights: Mapping[str, Tensor] | None = None,
 ) -> Tensor:
-    """Outputs of T passes with dropout on, (T, n, n_outputs).
+    """Outputs of T passes with dropout on, (T, n, n_outputs), as one batch of T * n rows.
 
     Parameters
     ----------
     network : nn.Module
-        Network with nn.Dropout layers.
+        With nn.Dropout layers; it is left in evaluation mode.
     x : tensor of shape (n, d) or (n, steps, d)
     count, seed : int
         Number of passes, and the seed of their masks.
     weights : mapping, optional
         Weights by name that replace those of the network.
     """
-    # Moving the copy, even to the same device, lays the weights of torch's recurrent layers out in
-    # one block, as cuDNN requires.
-    thinned = copy.deepcopy(network).to(x.device).eval()
-    generator = torch.Generator().manual_seed(seed)
-    found = [
-        (module, name, child)
-        for module in thinned.modules()
-        for name, child in module.named_children()
-        if isinstance(child, nn.Dropout)
-    ]
-    if not found:
+    layers = [module for module in network.modules() if isinstance(module, nn.Dropout)]
+    if not layers:
         raise ParameterError(
             "Monte-Carlo passes need dropout: set dropout > 0, or put nn.Dropout layers into your "
             "own network."
         )
-    for module, name, child in found:
-        setattr(module, name, BalancedDropout(child.p, count, len(x), generator))
-    result: Tensor = thinned(x) if weights is None else functional_call(thinned, dict(weights), x)
+    generator = torch.Generator().manual_seed(seed)  # of the CPU: every device drops the same
+
+    def drop(layer: nn.Module, inputs: tuple[Tensor], output: Tensor) -> Tensor:
+        mask = balanced_mask(cast(float, layer.p), count, inputs[0].shape[-1], generator)
+        return drop_in_passes(inputs[0], mask.to(inputs[0]), len(x))
+
+    network.eval()
+    hooks = [layer.register_forward_hook(drop) for layer in layers]
+    try:
+        result: Tensor = (
+            network(x) if weights is None else functional_call(network, dict(weights), x)
+        )
+    finally:
+        for hook in hooks:
+            hook.remove()
     return result.view(count, len(x), -1)
+
+
+def balanced_mask(p: float, count: int, width: int, generator: torch.Generator) -> Tensor:
+    """Which units each of T passes keeps, (T, width): 0 for dropped ones, above 1 for the others.
+
+    Every unit is dropped in the same share of the passes, which takes the first-order Monte-Carlo
+    error out of their mean: without that all rows would be off to the same side.
+    """
+    order = torch.rand(count, width, generator=generator).argsort(dim=0)
+    dropped = round(p * count)
+    return (order >= dropped).double() * (count / (count - dropped))
+
+
+def drop_in_passes(x: Tensor, mask: Tensor, n_rows: int) -> Tensor:
+    """Drop units of all passes, (T * n, ..., width), pass after pass.
+
+    A pass drops the same units for every row (and every step of it), so the answer of a row
+    depends neither on the rows beside it nor on their number.
+
+    Parameters
+    ----------
+    x : tensor of shape (n, ..., width), the same in all passes, or (T * n, ..., width)
+    mask : tensor of shape (T, width)
+    """
+    passes = x.view(-1, n_rows, *x.shape[1:])  # (1 or T, n, ..., width)
+    return (passes * mask.view(len(mask), *[1] * (x.ndim - 1), -1)).flatten(0, 1)
