@@ -139,7 +139,7 @@ def test_a_saved_model_is_its_own(tmp_path) -> None:
     ],
 )
 def test_what_can_not_be_one_program_is_refused(models, fits) -> None:
-    with pytest.raises(ParameterError, match="fit_batched (takes|needs)"):
+    with pytest.raises(ParameterError, match=r"fit_batched (takes|needs)"):
         fit_batched(models, fits)
 
 
