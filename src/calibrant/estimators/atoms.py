@@ -8,11 +8,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.checks import Array
 from calibrant.distributions import Distribution, WithAtoms
 from calibrant.estimators.scaling import Scaler
 from calibrant.persistence import savable_part
-
-Array = NDArray[np.float64]
 
 _REPEATED = 20  # times most values appear: then the target has no others
 _SHARE, _LEAST = 0.01, 10  # of the rows, and rows, that make an atom of a single value

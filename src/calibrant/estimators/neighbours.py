@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold
 from sklearn.neighbors import NearestNeighbors
 
+from calibrant.checks import Array
 from calibrant.persistence import savable_part
-
-Array = NDArray[np.float64]
 
 _COUNT = 16
 _SEARCHED = 40  # of which three quarters or more are known to a network
