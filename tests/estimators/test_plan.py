@@ -76,7 +76,9 @@ def test_it_says_what_sequences_are_read() -> None:
     assert found["features"] == "2 scaled inputs in each of 5 steps"
 
 
-@pytest.mark.parametrize("random_state", [3, None, np.random.RandomState(3)], ids=repr)
+@pytest.mark.parametrize(
+    "random_state", [3, None, np.random.RandomState(3)], ids=["seed", "none", "generator"]
+)
 def test_planning_leaves_the_model_as_it_is(random_state: Any) -> None:
     model = MMDRegressor(**(SMALL | {"random_state": random_state}))
     before = dict(vars(model))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from calibrant.checks import Array
 
 
 def randomized_pit(left: Array, right: Array, random_state: int | np.random.Generator = 0) -> Array:

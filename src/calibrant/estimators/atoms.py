@@ -8,11 +8,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.checks import Array
 from calibrant.distributions import Distribution, WithAtoms
 from calibrant.estimators.scaling import Scaler
 from calibrant.persistence import savable_part
-
-Array = NDArray[np.float64]
 
 _REPEATED = 20  # median number of rows per value from which on the target is discrete
 _SHARE, _LEAST = 0.01, 10  # share and number of rows that make one value an atom

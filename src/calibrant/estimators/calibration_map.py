@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from calibrant.checks import Array
 from calibrant.distributions import Distribution, MonotoneMap, Recalibrated
 from calibrant.persistence import savable_part
 from calibrant.recalibration import fit_conditional_pit_map, fit_pit_map
-
-Array = NDArray[np.float64]
 
 LEAST_HELD_OUT = 10  # fewer PIT values say less about the shape than the networks do
 

@@ -11,14 +11,12 @@ from typing import Protocol, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from calibrant.checks import Array
 from calibrant.distributions import Distribution, Mixture, Normal
 from calibrant.networks import Head, MemberNetworks, to_numpy
 from calibrant.persistence import savable_part
-
-Array = NDArray[np.float64]
 
 PASS_SEED = 0  # seed of the dropout passes; fixed, so that predictions are reproducible
 _LEAST_VARIANCE = 1e-8  # of the scaled target, where all predictions agree

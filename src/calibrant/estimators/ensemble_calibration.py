@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from calibrant.checks import Array
 from calibrant.distributions import Distribution
 from calibrant.distributions.pit import randomized_pit
 from calibrant.estimators.calibration_map import LEAST_HELD_OUT, CalibrationMap
@@ -23,8 +23,6 @@ from calibrant.estimators.pool_extrapolation import (
 )
 from calibrant.estimators.predictor import Predictor, in_float64
 from calibrant.networks import to_numpy
-
-Array = NDArray[np.float64]
 
 _FEW_NETWORKS = 4  # of a kind, enough to tell which kind is better
 

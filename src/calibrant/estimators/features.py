@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from calibrant.checks import Array
 from calibrant.estimators.neighbours import Neighbours
 from calibrant.estimators.scaling import Scaler
-from calibrant.estimators.validation import Array, Sample
+from calibrant.estimators.validation import Sample
 from calibrant.estimators.windows import Windows
 from calibrant.persistence import savable_part
 from calibrant.training import Rows, SeriesWindows

@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from torch import Tensor
 
+from calibrant.checks import Array
 from calibrant.distributions import Distribution, Normal
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
 from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
@@ -24,8 +24,6 @@ from calibrant.estimators.validation import FitData
 from calibrant.networks import GaussianHead, MemberNetworks, to_numpy
 from calibrant.persistence import savable_model, savable_part
 from calibrant.training import Rows, Stage
-
-Array = NDArray[np.float64]
 
 _LEAST_WEIGHTS = 1e-12  # lower bound of the squared norm of the last layer
 _LOG_PRECISIONS = (-60.0, 60.0)

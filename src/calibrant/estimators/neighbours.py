@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold
 from sklearn.neighbors import NearestNeighbors
 
+from calibrant.checks import Array
 from calibrant.persistence import savable_part
-
-Array = NDArray[np.float64]
 
 _COUNT = 16  # neighbours that are used
 _SEARCHED = 40  # neighbours that are searched; a network knows three quarters of them or more

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 from torch import Tensor
 
+from calibrant.checks import Array
 from calibrant.estimators.combine import equal_mixture
 from calibrant.networks import Head
-
-Array = NDArray[np.float64]
 
 _LEAST = 0.2  # smallest factor: a stronger shrinkage would be no extrapolation any more
 _END = 1e-12  # smallest probability, so that normal scores stay finite

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from calibrant.checks import Array
 from calibrant.persistence import savable_part
 
-Array = NDArray[np.float64]
 Scaling = Literal["standard", "minmax"]
 
 

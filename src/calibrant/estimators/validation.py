@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from calibrant.checks import Array
 from calibrant.errors import CalibrantError, DataError, DataWarning, ParameterError
 from calibrant.estimators.windows import Windows
 from calibrant.tables import (
@@ -28,7 +29,6 @@ from calibrant.tables import (
 if TYPE_CHECKING:
     from calibrant.estimators.base import NetworkRegressor
 
-Array = NDArray[np.float64]
 
 LEAST_ROWS = 10
 

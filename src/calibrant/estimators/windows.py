@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibrant.checks import Array
 from calibrant.errors import DataError, ParameterError
 from calibrant.tables import to_local
-
-Array = NDArray[np.float64]
 
 
 class Windows:

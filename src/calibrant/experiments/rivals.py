@@ -11,15 +11,14 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from calibrant.checks import Array
 from calibrant.distributions import Distribution, Empirical, Normal
 from calibrant.estimators import Windows
 from calibrant.experiments.trial import calibration_rows
 from calibrant.tables import TableEncoder, as_frame
 
-Array = NDArray[np.float64]
 # Midpoints of a hundred equal probabilities. As equal masses, quantiles at these levels keep ties.
 _ALPHAS = (np.arange(100) + 0.5) / 100
 

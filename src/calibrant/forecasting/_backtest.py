@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calibrant.checks import Array
 from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
-from calibrant.forecasting.series_frame import Array
 from calibrant.metrics import evaluate
 
 _SHOWN = ("n", "ecpe", "ecpe_floor", "coverage", "crps", "rmse", "epiw")  # fit into a line

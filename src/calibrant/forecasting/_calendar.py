@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from calibrant.checks import Array
 from calibrant.errors import DataError, ParameterError
-from calibrant.forecasting.series_frame import Array, SeriesFrame
+from calibrant.forecasting.series_frame import SeriesFrame
 
 # Length of each cycle in days.
 CYCLES = {"hour": 1.0, "weekday": 7.0, "season": 365.25}

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calibrant.checks import Array
 from calibrant.errors import DataError, DataWarning, ParameterError
-from calibrant.forecasting.series_frame import Array, SeriesFrame
+from calibrant.forecasting.series_frame import SeriesFrame
 
 
 @dataclass(frozen=True)

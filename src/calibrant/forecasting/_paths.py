@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
+from calibrant.checks import Array
 from calibrant.distributions import Distribution
-from calibrant.forecasting.series_frame import Array
 
 _MIN_ORIGINS = 10  # too few to estimate the dependence below
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calibrant.checks import Array, Index
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError
 from calibrant.estimators import Training
 from calibrant.forecasting._clock import Ticks
 from calibrant.forecasting._windows import WindowDesign, blocked_split
-from calibrant.forecasting.series_frame import Array, Index, SeriesFrame
+from calibrant.forecasting.series_frame import SeriesFrame
 from calibrant.metrics import pit
 from calibrant.recalibration import AdaptiveRecalibrator
 

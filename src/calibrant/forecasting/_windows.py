@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from calibrant.checks import Array, Index
 from calibrant.errors import ParameterError
 from calibrant.estimators import Windows
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._clock import Ticks
 from calibrant.forecasting._covariates import Covariates
-from calibrant.forecasting.series_frame import Array, Index, SeriesFrame
+from calibrant.forecasting.series_frame import SeriesFrame
 
 _MAX_INDICATORS = 50  # panels of more series have no indicator columns; static covariates do better
 

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from torch import nn
 
+from calibrant.checks import Array
 from calibrant.distributions import Distribution, concatenate
 from calibrant.errors import DataError, NotFittedError, ParameterError
 from calibrant.estimators import MMDRegressor
@@ -26,7 +27,7 @@ from calibrant.forecasting._read import read_table
 from calibrant.forecasting._report import Repair, SeriesReport
 from calibrant.forecasting._step import StepForecasts, StepModel, common_pits
 from calibrant.forecasting._windows import WindowDesign
-from calibrant.forecasting.series_frame import Array, SeriesFrame
+from calibrant.forecasting.series_frame import SeriesFrame
 from calibrant.persistence import read_model, savable_model
 from calibrant.recalibration import AdaptiveRecalibrator
 

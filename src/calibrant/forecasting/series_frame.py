@@ -10,13 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from calibrant.checks import Array, Index
 from calibrant.errors import DataError
 from calibrant.forecasting._clock import Clock, Ticks
 from calibrant.forecasting._read import matching_rows, read_table
 from calibrant.forecasting._report import SeriesReport
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant.checks import Array
 from calibrant.metrics.floor import mean_ecpe_quantile
 from calibrant.metrics.formatting import p_value_text
-from calibrant.metrics.inputs import Array
 from calibrant.metrics.significance import CalibrationTest
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibrant.checks import Array
 from calibrant.distributions import Distribution
-from calibrant.metrics.inputs import Array, check_target
+from calibrant.metrics.inputs import check_target
 
 
 def rmse(dist: Distribution, y: ArrayLike) -> float:

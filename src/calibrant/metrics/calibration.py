@@ -8,9 +8,10 @@ from typing import cast, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibrant.checks import Array, check_levels
 from calibrant.distributions import Distribution
 from calibrant.distributions.pit import randomized_pit
-from calibrant.metrics.inputs import Array, Levels, check_levels, check_target
+from calibrant.metrics.inputs import Levels, check_target
 
 # Nominal coverages of ECPE, MCPE, EPIW and MPIW.
 LEVELS: Array = np.arange(1, 100) / 100

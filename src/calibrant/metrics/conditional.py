@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibrant.checks import Array, check_level
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
 from calibrant.metrics.calibration import LEVELS, central_coverage, pit_bounds, pit_draws
 from calibrant.metrics.floor import binomial_band, expected_ecpe
 from calibrant.metrics.group_result import GroupCalibration, WorstGroup
-from calibrant.metrics.inputs import Array, check_level, check_target, column
+from calibrant.metrics.inputs import check_target, column
 
 
 def calibration_by_group(

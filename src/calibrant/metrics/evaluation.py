@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibrant.checks import check_level
 from calibrant.distributions import Distribution
 from calibrant.metrics._verdict import verdict
 from calibrant.metrics.calibration import pit_bounds
 from calibrant.metrics.conditional import bin_calibration, group_calibration
 from calibrant.metrics.evaluation_result import Evaluation
 from calibrant.metrics.floor import noise_floor
-from calibrant.metrics.inputs import check_level, check_target
+from calibrant.metrics.inputs import check_target
 from calibrant.metrics.quantile_pass import quantile_summary
 from calibrant.metrics.registry import METRICS
 from calibrant.metrics.row_values import RowValues

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binom, gamma
 
+from calibrant.checks import Array
 from calibrant.errors import ParameterError
 from calibrant.metrics.calibration import LEVELS
-from calibrant.metrics.inputs import Array
 
 SIMULATIONS = 8000
 _SEED = 20200  # fixed, so that every call returns the same floor

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.checks import Array
 from calibrant.metrics.floor import mean_ecpe_quantile
-from calibrant.metrics.inputs import Array
 
 if TYPE_CHECKING:
     import pandas as pd

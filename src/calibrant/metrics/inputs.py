@@ -1,4 +1,4 @@
-"""Checks of forecasts, targets and levels, shared by metrics, figures and report."""
+"""Checks of forecasts and targets, shared by metrics, figures and report."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibrant.checks import Array
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
 
-Array = NDArray[np.float64]
 Levels = Sequence[float] | NDArray[Any]  # several probabilities, in contrast to one float
 
 
@@ -58,22 +58,3 @@ def column(values: Any, name: str, n_rows: int) -> NDArray[Any]:
             f"shape ({n_rows},) or ({n_rows}, 1), got shape {np.shape(values)}."
         )
     return array
-
-
-def check_levels(levels: ArrayLike, name: str) -> Array:
-    """Return one probability, as a 0-d array, or a list of them, (L,), all inside (0, 1)."""
-    array = np.asarray(levels, dtype=np.float64)
-    if array.ndim > 1 or array.size == 0 or not np.all((array > 0) & (array < 1)):
-        shown = np.array2string(array, precision=4, threshold=6, edgeitems=2)
-        raise ParameterError(
-            f"{name} must be one number or a list of numbers in (0, 1), got {shown}."
-        )
-    return array
-
-
-def check_level(level: float, name: str) -> float:
-    """Return one probability inside (0, 1)."""
-    array = check_levels(level, name)
-    if array.ndim:
-        raise ParameterError(f"{name} must be one number in (0, 1), got {array.size} of them.")
-    return float(array)

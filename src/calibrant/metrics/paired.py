@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t, ttest_rel
 
+from calibrant.checks import Array
 from calibrant.errors import DataError
-from calibrant.metrics.inputs import Array
 
 
 @dataclass(frozen=True)

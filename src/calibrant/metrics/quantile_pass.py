@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.checks import Array
 from calibrant.distributions import Distribution
-from calibrant.metrics.inputs import Array
 
 # 0.005, 0.010 ... 0.995: the bounds of the 99 central intervals and every level of the pinball
 # score, so that one call of ppf serves them all.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from calibrant.checks import Array
 from calibrant.distributions import Distribution
 from calibrant.metrics.calibration import pit_draws
-from calibrant.metrics.inputs import Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)

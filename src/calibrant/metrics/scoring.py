@@ -7,9 +7,10 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibrant.checks import Array, check_levels
 from calibrant.distributions import Distribution
 from calibrant.metrics.calibration import LEVELS
-from calibrant.metrics.inputs import Array, Levels, check_levels, check_target
+from calibrant.metrics.inputs import Levels, check_target
 from calibrant.metrics.quantile_pass import (
     interval_levels,
     interval_score_sum,

@@ -7,8 +7,9 @@ from typing import cast, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibrant.checks import Array, check_levels
 from calibrant.distributions import Distribution
-from calibrant.metrics.inputs import Array, Levels, check_dist, check_levels, check_target
+from calibrant.metrics.inputs import Levels, check_dist, check_target
 from calibrant.metrics.quantile_pass import GRID, grid_widths, interval_levels, quantile_tiles
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import kstest
 
+from calibrant.checks import Array, check_level
 from calibrant.distributions import Distribution
 from calibrant.metrics.calibration import (
     LEVELS,
@@ -18,7 +19,7 @@ from calibrant.metrics.calibration import (
 )
 from calibrant.metrics.floor import binomial_band, simulated_errors
 from calibrant.metrics.formatting import p_value_text
-from calibrant.metrics.inputs import Array, check_level, check_target
+from calibrant.metrics.inputs import check_target
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibrant.checks import Array, check_level
 from calibrant.errors import ParameterError
 from calibrant.metrics.floor import binomial_band
-from calibrant.metrics.inputs import Array, check_level, column
+from calibrant.metrics.inputs import column
 from calibrant.plots._forecasts import pit_draws_of
 from calibrant.plots.style import BAND, GREY, axes_or_new, axis_name, legend_above, line_style, tidy
 

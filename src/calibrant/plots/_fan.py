@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibrant.checks import Array, check_levels
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError
-from calibrant.metrics.inputs import Array, check_dist, check_levels, check_target, column
+from calibrant.metrics.inputs import check_dist, check_target, column
 from calibrant.plots.style import BLUE, INK, axes_or_new, axis_name, legend_above, tidy, tint
 
 if TYPE_CHECKING:

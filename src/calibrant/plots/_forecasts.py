@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
+from calibrant.checks import Array
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError
 from calibrant.metrics import Evaluation
 from calibrant.metrics.calibration import pit_bounds, pit_draws
-from calibrant.metrics.inputs import Array, check_dist, check_target
+from calibrant.metrics.inputs import check_dist, check_target
 
 Forecast = Distribution | Evaluation
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.checks import Array
 from calibrant.errors import DataError
-from calibrant.metrics.inputs import Array
 from calibrant.plots.style import BLUE, GREEN, GREY, VERMILLION, axes_or_new, legend_above, tidy
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibrant.checks import Array, check_levels
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
-from calibrant.metrics.inputs import Array, check_dist, check_levels, check_target, column
+from calibrant.metrics.inputs import check_dist, check_target, column
 from calibrant.metrics.quantile_pass import evenly_spaced
 from calibrant.plots.style import (
     BLUE,

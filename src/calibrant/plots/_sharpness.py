@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant.checks import check_level
 from calibrant.errors import ParameterError
-from calibrant.metrics.inputs import check_level
 from calibrant.plots._forecasts import Forecast, interval_of
 from calibrant.plots.style import BLUE, INK, VERMILLION, axes_or_new, legend_above, tidy, tint
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.checks import Array
 from calibrant.errors import DataError
 from calibrant.metrics import METRICS
-from calibrant.metrics.inputs import Array
 from calibrant.plots.style import BLUE, GREY, INK, axes_or_new, legend_above, tidy, tint
 
 if TYPE_CHECKING:

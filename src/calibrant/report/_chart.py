@@ -10,7 +10,7 @@ import html
 from dataclasses import dataclass, field
 from typing import Any
 
-from calibrant.metrics.inputs import Array
+from calibrant.checks import Array
 
 PALETTE = 7
 BAND_CONFIDENCE = 0.95  # of every grey band, and of "chance gives"

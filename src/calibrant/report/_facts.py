@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.checks import Array
 from calibrant.metrics import RowValues
-from calibrant.metrics.inputs import Array
 from calibrant.report._format import Units, tail_text
 from calibrant.report.scored_forecast import ScoredForecast
 

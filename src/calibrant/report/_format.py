@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from calibrant.metrics.inputs import Array
+from calibrant.checks import Array
 
 
 class Units:

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from calibrant.checks import Array
 from calibrant.metrics import GroupCalibration
 from calibrant.metrics.conditional import bin_calibration, group_calibration
 from calibrant.metrics.formatting import p_value_text
-from calibrant.metrics.inputs import Array, column
+from calibrant.metrics.inputs import column
 from calibrant.report._format import level_text, percent
 from calibrant.report.scored_forecast import ScoredForecast
 

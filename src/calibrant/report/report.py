@@ -12,9 +12,9 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from calibrant.checks import check_level
 from calibrant.errors import MissingFileError, OutputExistsError
 from calibrant.metrics import Evaluation
-from calibrant.metrics.inputs import check_level
 from calibrant.report._page import render
 from calibrant.report.scored_forecast import score_forecasts
 

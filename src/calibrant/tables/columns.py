@@ -12,13 +12,12 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from calibrant.checks import Array
 from calibrant.errors import DataWarning
 from calibrant.tables.cleaning import as_text
 from calibrant.tables.conversion import to_numbers
 
-Array = NDArray[np.float64]
 MISSING = "(missing)"
 
 

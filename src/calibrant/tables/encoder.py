@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from calibrant.checks import Array
 from calibrant.errors import DataError
 from calibrant.tables.cleaning import is_categorical, reason_to_drop
 from calibrant.tables.columns import (
@@ -18,8 +18,6 @@ from calibrant.tables.columns import (
     OneHotColumn,
 )
 from calibrant.tables.conversion import check_finite
-
-Array = NDArray[np.float64]
 
 
 class TableEncoder:

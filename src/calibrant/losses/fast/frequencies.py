@@ -14,12 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from calibrant.checks import Array
 from calibrant.losses.fast.signed_measure import Extent
-
-Array = NDArray[np.float64]
 
 ERROR = 2e-13  # of a kernel value; two measures of mass 1 make it at most four times that
 TAIL = math.sqrt(-2.0 * math.log(ERROR))  # where exp(-x^2 / 2) falls below it

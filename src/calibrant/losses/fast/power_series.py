@@ -21,8 +21,9 @@ from scipy.special import gammaln
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from calibrant.checks import Array
 from calibrant.losses.fast.chunks import Chunks, over_chunks
-from calibrant.losses.fast.frequencies import ERROR, Array, Frequencies, as_tensors
+from calibrant.losses.fast.frequencies import ERROR, Frequencies, as_tensors
 from calibrant.losses.fast.signed_measure import Extent, SignedMeasure
 
 _ELEMENTS = 1 << 18  # powers at a time: two megabytes, in few calls
