@@ -21,11 +21,7 @@ import torch
 
 import calibrant as c
 
-STORE = (
-    Path(os.environ.get("REF", ""))
-    if os.environ.get("REF")
-    else Path(__file__).parent / "results" / "reference_predictions.npz"
-)
+STORE = Path(__file__).parent / "results" / "reference_predictions.npz"
 SHORT = {"epochs": 12, "random_state": 0}
 
 
