@@ -60,7 +60,7 @@ def test_it_says_what_an_ensemble_is_trained_on() -> None:
         "title": "MMDRegressor: 200 rows to train on",
         "networks": "12 x MLP 8-4, periodic embedding, mixture of 5 Gaussians",
         "features": "3 scaled inputs; half of the networks read neighbours, too",
-        "held out": "3 folds, dealt out 2 times",
+        "held out": "3 folds, rows split 2 times",
         "pilot": "decides about the embedding",
         "stage 1": "likelihood: 10 epochs, batch 64, lr 0.001, best held-out NLL",
         "stage 2": "matching: 400 epochs, batch 64, lr 0.001, last epoch",
