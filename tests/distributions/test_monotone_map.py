@@ -153,3 +153,12 @@ def test_interpolation_between_anchors() -> None:
     maps = MonotoneMap.between(X, anchors, Y, np.array([-9.0, 1.0, 1.5, 3.5, 4.0, 99.0]))
     expected = [Y[0], Y[0], 0.5 * (Y[0] + Y[1]), 0.25 * Y[1] + 0.75 * Y[2], Y[2], Y[2]]
     np.testing.assert_allclose(maps.y[:, 1:-1], expected)
+
+
+def test_both_ends_are_met_exactly_by_one_map_and_by_those_of_rows() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(0.01, 0.99, (2, 1000, 1))
+    ends = np.array([[0.0, 1.0]])
+    for each in (MonotoneMap(x, y), MonotoneMap([0.3], y), MonotoneMap(x, [0.3])):
+        np.testing.assert_array_equal(each(ends), np.tile(ends, (1000, 1)))
+        np.testing.assert_array_equal(each.inverse(ends), np.tile(ends, (1000, 1)))

@@ -109,16 +109,14 @@ class MonotoneMap(RowWise):
         at = np.clip(at, *self.interval)
         piece = self._piece(self.x, at)
         value = _pick(self.y, piece) + (at - _pick(self.x, piece)) * _pick(self.slopes, piece)
-        return np.minimum(value, _pick(self.y, piece + 1))
+        return self._held(at, value, end=_pick(self.y, piece + 1))
 
     def inverse(self, p: ArrayLike) -> Array:
         """Apply the inverse map; the result never decreases, not even in the last bit."""
         at = np.clip(self._for_rows(p), *self.interval)
         piece = self._piece(self.y, at)
         value = _pick(self.x, piece) + (at - _pick(self.y, piece)) / _pick(self.slopes, piece)
-        # Rounding must lead neither beyond the end of a piece nor, at the last one, short of it.
-        end = _pick(self.x, piece + 1)
-        return np.where(at >= self.interval[1], end, np.minimum(value, end))
+        return self._held(at, value, end=_pick(self.x, piece + 1))
 
     def slope(self, p: ArrayLike) -> Array:
         """Derivative of the map; at a knot the mean of both sides."""
@@ -134,6 +132,10 @@ class MonotoneMap(RowWise):
         return self._with(
             x=both - self.x[..., ::-1], y=both - self.y[..., ::-1], slopes=self.slopes[..., ::-1]
         )
+
+    def _held(self, at: Array, value: Array, end: Array) -> Array:
+        """Values that rounding leads neither beyond the end of a piece nor short of the last."""
+        return np.where(at >= self.interval[1], end, np.minimum(value, end))
 
     def _for_rows(self, p: ArrayLike) -> Array:
         values = as_numbers(p, "Values of a map")
