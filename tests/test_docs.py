@@ -35,6 +35,7 @@ def quiet_corner(tmp_path, monkeypatch):
     plt.close("all")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=name_of)
 @pytest.mark.filterwarnings("error::FutureWarning")
 def test_python_of_a_page_runs_from_top_to_bottom(page: Path) -> None:

@@ -30,11 +30,13 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [block.code for block in blocks(README, "python")])
 def test_python(code: str, tmp_path: Path) -> None:
     run([sys.executable, "-W", "error::FutureWarning", "-c", code], tmp_path)
 
 
+@pytest.mark.slow
 def test_commands(tmp_path: Path) -> None:
     (commands,) = blocks(README, "sh")
     output = run(["bash", "-e", "-c", commands.code], tmp_path)

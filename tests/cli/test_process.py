@@ -15,6 +15,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+pytestmark = pytest.mark.slow  # a process imports torch anew
+
 COMMAND = [sys.executable, "-m", "calibrant"]
 COMMANDS = [
     [],

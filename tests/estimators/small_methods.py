@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pytest
+
 from calibrant import estimators
 from calibrant.estimators import Matching, NetworkRegressor
 from calibrant.methods import METHODS
@@ -41,3 +43,8 @@ VARIANTS = {
     "mmd-mixture": partial(small("mmd"), components=2),
 }
 ESTIMATORS = {name: small(name) for name in METHODS} | VARIANTS
+# Names for fixtures; ``-m "not slow"`` leaves out the variants and the slowest method.
+NAMES = [
+    pytest.param(name, marks=pytest.mark.slow if name in {"dgp", *VARIANTS} else ())
+    for name in ESTIMATORS
+]

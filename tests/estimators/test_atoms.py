@@ -57,6 +57,7 @@ def test_cells_of_targets() -> None:
     np.testing.assert_array_equal(high, [0.5, 0.4, 2.5, 7.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folds", [0, 3])
 def test_grades_get_probabilities_and_calibration(folds: int) -> None:
     X, y = grades()
@@ -113,6 +114,7 @@ def test_what_many_rows_have_among_other_values_is_a_spike() -> None:
     assert len(find_spikes(few, find_atoms(few, 1.0))) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folds", [0, 3])
 def test_the_probability_of_a_spike_follows_the_inputs(folds: int) -> None:
     X, y = rain()
@@ -136,6 +138,7 @@ def test_a_loaded_model_has_its_spikes(tmp_path) -> None:
     np.testing.assert_array_equal(again.predict_dist(X).cdf(0.0), model.predict_dist(X).cdf(0.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", ["mlp", "lstm"])
 def test_together_each_has_its_own_spikes_as_alone(network: str) -> None:
     """Members of several models: other units, and a model that has none."""
@@ -191,6 +194,7 @@ def test_without_a_component_for_it_a_spike_is_left_alone() -> None:
     assert len(MMDRegressor(**few).fit(X, y).predictor_.atoms.cells) == 1
 
 
+@pytest.mark.slow
 def test_bounds_and_atoms_are_calibrated_together() -> None:
     """A censored target: the mass below the bound is the atom's, too."""
     rng = np.random.default_rng(0)

@@ -71,6 +71,7 @@ def copies(method: NetworkRegressor, count: int = 3) -> list[NetworkRegressor]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("data", [table, windows], ids=["table", "windows"])
 def test_each_model_becomes_what_it_becomes_alone(method, data) -> None:

@@ -31,6 +31,7 @@ def model() -> MMDRegressor:
     return make().fit(*table(3000))
 
 
+@pytest.mark.slow
 def test_predictions_of_every_size_are_calibrated(model: MMDRegressor) -> None:
     assert len(model.predictor_.map.means) == 10
     x, y = table(5000, 1)

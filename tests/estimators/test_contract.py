@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_pre
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.estimators.small_methods import ESTIMATORS, QUICK, small
+from tests.estimators.small_methods import ESTIMATORS, NAMES, QUICK, small
 
 from calibrant import HeteroscedasticRegressor, Matching, MMDRegressor
 from calibrant.errors import CalibrantError, DataError, DataWarning, NotFittedError, ParameterError
@@ -35,7 +35,7 @@ def make_data(n: int = 120, seed: int = 0):
     return X, y
 
 
-@pytest.fixture(params=list(ESTIMATORS))
+@pytest.fixture(params=NAMES)
 def method(request: pytest.FixtureRequest):
     return ESTIMATORS[request.param]
 
@@ -51,6 +51,7 @@ EXEMPT = {
 }
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [small(name)(epochs=60, device="cpu") for name in METHODS],
     expected_failed_checks=lambda estimator: EXEMPT,
@@ -134,7 +135,7 @@ def test_integers_and_half_precision(method) -> None:
         assert np.isfinite(model.predict(X.astype(dtype))).all()
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("kind", ["pandas", pytest.param("polars", marks=pytest.mark.slow)])
 def test_categories_become_one_hot(method, kind: str) -> None:
     rng = np.random.default_rng(0)
     city = rng.choice(["Bonn", "Köln", "<b>"], 150)
@@ -435,6 +436,7 @@ def test_weights_are_repetitions_in_the_objective() -> None:
             assert values[0] == pytest.approx(values[1], rel=1e-10)
 
 
+@pytest.mark.slow
 def test_weights_move_the_fit(method) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 1))
@@ -461,6 +463,7 @@ def test_pickle(method) -> None:
     np.testing.assert_array_equal(again.predict_interval(X), model.predict_interval(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "dgp"])
 def test_own_module(name: str) -> None:
     method = ESTIMATORS[name]

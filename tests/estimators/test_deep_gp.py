@@ -65,6 +65,7 @@ def random_process(n_inputs: int, widths: list[int], inducing: int) -> DeepGauss
 # ---- the truth ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_recovers_mean_spread_and_coverage(smooth_model) -> None:
     X, y = smooth_data(2000, seed=1)
     dist = smooth_model.predict_dist(X)
@@ -126,6 +127,7 @@ def exact_posterior(x, y, at, *, steps: int, start=None) -> tuple[np.ndarray, np
     return answer.mean.numpy(), answer.stddev.numpy()
 
 
+@pytest.mark.slow
 def test_agrees_with_the_exact_gp_on_a_tiny_set() -> None:
     X, y = smooth_data(60, seed=0)
     at = np.linspace(-2.8, 2.8, 40)[:, None]
@@ -328,6 +330,7 @@ def test_says_what_to_install_without_gpytorch(monkeypatch) -> None:
         DeepGPRegressor(**QUICK).fit(*table())
 
 
+@pytest.mark.slow
 def test_importing_the_estimator_does_not_import_gpytorch() -> None:
     code = "import sys, calibrant.estimators.deep_gp; sys.exit('gpytorch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from tests.estimators.small_methods import ESTIMATORS, QUICK
+from tests.estimators.small_methods import ESTIMATORS, NAMES, QUICK
 
 import calibrant
 from calibrant import HeteroscedasticRegressor, Matching, MMDRegressor
@@ -37,7 +37,7 @@ def make_frame(n: int = 150) -> tuple[pd.DataFrame, np.ndarray]:
     return frame, frame["size"].to_numpy() + 0.1 * rng.normal(size=n)
 
 
-@pytest.fixture(params=list(ESTIMATORS))
+@pytest.fixture(params=NAMES)
 def method(request: pytest.FixtureRequest):
     return ESTIMATORS[request.param]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from calibrant import Ensemble, Matching, MMDRegressor
 from calibrant.estimators import fit_batched
@@ -40,6 +41,7 @@ def gates(model: MMDRegressor) -> list[float]:
     return [float(v) for v in values]
 
 
+@pytest.mark.slow
 def test_wiggles_are_seen_through_embeddings_and_lines_are_not() -> None:
     models = [make() for _ in range(2)]
     fit_batched(models, [wiggly(), wiggly(850)])

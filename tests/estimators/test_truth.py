@@ -19,6 +19,8 @@ from calibrant import (
 )
 from calibrant.metrics import coverage, crps
 
+pytestmark = pytest.mark.slow
+
 COMMON: dict[str, Any] = {"hidden": (64, 64), "random_state": 0, "device": "cpu"}
 
 

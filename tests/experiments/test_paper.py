@@ -37,6 +37,7 @@ def test_bad_plans(arguments: tuple[object, ...], message: str) -> None:
         plan(*arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stand_ins")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("protocol", "dataset"), [("honest", "wine"), ("published", "pm25")])
@@ -82,6 +83,7 @@ def test_same_seed_same_scores(method: str) -> None:
     assert one["scores"] != other["scores"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stand_ins")
 @pytest.mark.parametrize("method", TOGETHER)
 @pytest.mark.parametrize(("protocol", "dataset"), [("published", "wine"), ("honest", "pm25")])

@@ -65,6 +65,7 @@ def fits() -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
     return {name: [fit(y) for y in samples] for name, fit in methods.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["likelihood", "matching"])
 @pytest.mark.parametrize("sides", [1, 2])
 def test_coverage_error_falls_like_one_over_root_n(fits, method: str, sides: int) -> None:

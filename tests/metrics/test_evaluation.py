@@ -101,6 +101,7 @@ def test_values_of_each_row_are_kept(dist: Distribution) -> None:
     assert rows.interval == pytest.approx(dist.interval(0.8), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_quantiles_of_a_sample_are_kept() -> None:
     n = 5000
     dist = Normal(np.arange(n, dtype=float), np.full(n, 2.0))

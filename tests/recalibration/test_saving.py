@@ -87,6 +87,7 @@ def test_one_around_the_other(network, tmp_path: Path) -> None:
     assert type(again.model_.model_) is HeteroscedasticRegressor
 
 
+@pytest.mark.slow
 def test_another_process_needs_the_class_alone(network, tmp_path: Path) -> None:
     """Nothing but the recalibrator has been imported there."""
     X, y = draw()

@@ -21,6 +21,8 @@ from calibrant.report._plotly import plotly_script
 
 from .conftest import IMAGE, SCRIPT, N, Rows
 
+pytestmark = pytest.mark.slow
+
 A4_WIDTH = 703  # within margins of 12 mm, in CSS pixels
 
 

@@ -72,6 +72,7 @@ def machine(monkeypatch) -> Iterator[BusyMachine]:
     torch.set_num_threads(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "n"),
     [

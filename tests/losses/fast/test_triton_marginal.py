@@ -53,6 +53,7 @@ def marginal(n: int, k: int, dtype: torch.dtype, statistic: str, bandwidths):
     return [value.detach()] + [each.grad for each in leaves if each.grad is not None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3, 127])
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("statistic", ["u", "v"])
@@ -61,6 +62,7 @@ def test_marginal_matching_is_the_exact_sum(in_triton, n, k, statistic, bandwidt
     compare_marginal(n, k, statistic, bandwidths)
 
 
+@pytest.mark.slow
 def test_marginal_matching_with_many_frequencies(in_triton) -> None:
     compare_marginal(127, 3, "u", adaptive_bandwidths(0.3))
 
@@ -133,6 +135,7 @@ def test_marginal_matching_of_one_row(in_triton) -> None:
         torch.testing.assert_close(mine.double(), theirs, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_members_of_different_range_do_not_meet(in_triton) -> None:
     """Each batch has frequencies of its own: one member does not affect the other."""
     from calibrant.losses import DistributionMatchingLoss

@@ -36,6 +36,7 @@ def make_measure(batches: int, n: int, k: int) -> SignedMeasure:
     return SignedMeasure(*(torch.tensor(a, dtype=torch.float32, device=DEVICE) for a in parts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 3, 37])
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("conditional", [True, False])

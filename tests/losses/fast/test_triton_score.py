@@ -64,6 +64,7 @@ def assert_alike(arrays: list[np.ndarray], rtol: float = 1e-5) -> None:
         assert ((mine - theirs).abs() <= 10 * rtol * largest + 1e-6).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members", [1, 4])
 @pytest.mark.parametrize("k", [1, 3, 5])
 @pytest.mark.parametrize("n", [1, 2, 3, 127, 257])

@@ -77,6 +77,7 @@ def test_values_and_slopes_are_torchs(members, n, steps, d, shared, last) -> Non
     assert_same(case.as_one(torch.float32), wanted, 1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize(
     ("members", "n", "steps", "width"),
