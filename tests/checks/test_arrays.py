@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import torch
 from scipy.sparse import csr_array
 
-from calibrant.checks import as_numbers, finite_numbers, show, take_rows
+from calibrant.checks import as_numbers, finite_numbers, name_of, show, take_rows
 from calibrant.errors import DataError, ParameterError
 
 
@@ -62,3 +63,18 @@ def test_take_rows() -> None:
 def test_show() -> None:
     assert show(np.array([[1.0, 2.0]])) == "[1. 2.]"
     assert show(np.arange(100.0)) == "[ 0.  1. ... 98. 99.]"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (pd.Series([1.0], name="price"), "price"),
+        (pl.Series("price", [1.0]), "price"),
+        (pd.Series([1.0]), None),
+        (pd.Series([1.0], name=3), None),
+        (pl.Series([1.0]), None),
+        (np.zeros(2), None),
+    ],
+)
+def test_names_of_series(values: object, expected: str | None) -> None:
+    assert name_of(values) == expected

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,10 @@ from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.estimators.small_methods import ESTIMATORS, NAMES, QUICK, small
+from tests.estimators.small_methods import ESTIMATORS, NAMES, QUICK
 
 from calibrant import HeteroscedasticRegressor, Matching, MMDRegressor
 from calibrant.errors import CalibrantError, DataError, DataWarning, NotFittedError, ParameterError
-from calibrant.methods import METHODS
 from calibrant.metrics import crps_scorer, ecpe_scorer
 from calibrant.networks import GaussianHead
 from calibrant.training import Rows
@@ -38,28 +35,6 @@ def make_data(n: int = 120, seed: int = 0):
 @pytest.fixture(params=NAMES)
 def method(request: pytest.FixtureRequest):
     return ESTIMATORS[request.param]
-
-
-# A weight of two is the row twice only for estimators that see all rows in one deterministic
-# sum. Here rows are shuffled into batches, and repeated rows change both the batches and the
-# inner split, so the fits are two draws of one procedure and not the same numbers.
-EXEMPT = {
-    "check_sample_weight_equivalence_on_dense_data": (
-        "rows are shuffled into batches: weighting and repeating give equal objectives, not equal "
-        "random fits (tested on the objective in test_weights_are_repetitions_in_the_objective)"
-    ),
-}
-
-
-@pytest.mark.slow
-@parametrize_with_checks(
-    [small(name)(epochs=60, device="cpu") for name in METHODS],
-    expected_failed_checks=lambda estimator: EXEMPT,
-)
-def test_scikit_learn_checks(estimator, check) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # some checks use a constant target
-        check(estimator)
 
 
 def test_shapes(method) -> None:

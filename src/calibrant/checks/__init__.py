@@ -3,7 +3,16 @@
 Folds are apart, in `calibrant.checks.folds`: they need scikit-learn, which is slow to import.
 """
 
-from calibrant.checks.arrays import Array, Flags, Index, as_numbers, finite_numbers, show, take_rows
+from calibrant.checks.arrays import (
+    Array,
+    Flags,
+    Index,
+    as_numbers,
+    finite_numbers,
+    name_of,
+    show,
+    take_rows,
+)
 from calibrant.checks.levels import (
     check_increasing,
     check_level,
@@ -21,6 +30,7 @@ __all__ = [
     "check_levels",
     "check_quantile_levels",
     "finite_numbers",
+    "name_of",
     "show",
     "take_rows",
 ]

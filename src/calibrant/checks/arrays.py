@@ -67,6 +67,12 @@ def take_rows(X: Any, rows: Index) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
+def name_of(values: Any) -> str | None:
+    """Return the name of a pandas or polars series; None where there is none."""
+    name = getattr(values, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
 def show(values: Array) -> str:
     """Return the first and last few values as text for an error."""
     return np.array2string(np.ravel(values), precision=4, threshold=6, edgeitems=2)

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 from torch import nn
 
 from calibrant import errors
+from calibrant.checks import name_of
 from calibrant.distributions import Distribution, DistributionPredictor
 from calibrant.errors import ParameterError
 from calibrant.estimators.parameters import (
@@ -158,7 +159,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         data = check_fit_data(
             self, X, y, sample_weight, validation_data=validation_data, groups=groups, cv=cv
         )
-        self.target_name_ = _name_of(y)
+        self.target_name_ = name_of(y)
         return make_plan(
             type(self).__name__,
             self._recipe(data),
@@ -303,8 +304,3 @@ class BodyParameters:
             dropout=self.dropout,
             periodic=_PERIODIC if scale == "auto" else float(scale or 0.0),
         )
-
-
-def _name_of(y: Any) -> str | None:
-    name = getattr(y, "name", None)  # of a pandas or polars series
-    return name if isinstance(name, str) and name else None

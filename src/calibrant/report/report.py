@@ -12,7 +12,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from calibrant.checks import check_level
+from calibrant.checks import check_level, name_of
 from calibrant.errors import MissingFileError, OutputExistsError
 from calibrant.metrics import Evaluation
 from calibrant.report._page import render
@@ -113,7 +113,7 @@ def build_report(
             groups=groups,
             level=level,
             title=title or "Calibration report",
-            target=target or _name_of(y) or fitted_to or "target",
+            target=target or name_of(y) or fitted_to or "target",
         )
     )
 
@@ -179,8 +179,3 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def _name_of(y: Any) -> str | None:
-    name = getattr(y, "name", None)  # of a pandas or polars series
-    return name if isinstance(name, str) and name else None

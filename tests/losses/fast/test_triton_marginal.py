@@ -12,6 +12,7 @@ triton = pytest.importorskip("triton", reason="Triton is not installed (Linux on
 tl = triton.language
 from calibrant.losses.fast.triton_marginal import _wave  # noqa: E402
 
+pytestmark = pytest.mark.slow  # the interpreter takes its time
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -53,7 +54,6 @@ def marginal(n: int, k: int, dtype: torch.dtype, statistic: str, bandwidths):
     return [value.detach()] + [each.grad for each in leaves if each.grad is not None]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3, 127])
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("statistic", ["u", "v"])
@@ -62,7 +62,6 @@ def test_marginal_matching_is_the_exact_sum(in_triton, n, k, statistic, bandwidt
     compare_marginal(n, k, statistic, bandwidths)
 
 
-@pytest.mark.slow
 def test_marginal_matching_with_many_frequencies(in_triton) -> None:
     compare_marginal(127, 3, "u", adaptive_bandwidths(0.3))
 
@@ -135,7 +134,6 @@ def test_marginal_matching_of_one_row(in_triton) -> None:
         torch.testing.assert_close(mine.double(), theirs, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.slow
 def test_members_of_different_range_do_not_meet(in_triton) -> None:
     """Each batch has frequencies of its own: one member does not affect the other."""
     from calibrant.losses import DistributionMatchingLoss
