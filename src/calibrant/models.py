@@ -9,10 +9,8 @@ from torch import nn
 
 # Importing forecasting registers every class that a model folder may hold: it imports estimators
 # and recalibration, too.
-import calibrant.forecasting as forecasting
+import calibrant.forecasting  # noqa: F401
 from calibrant.persistence import load_any
-
-__all__ = ["forecasting", "load_model"]
 
 
 def load_model(path: str | os.PathLike[str], *, network: nn.Module | None = None) -> Any:

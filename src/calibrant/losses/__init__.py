@@ -1,7 +1,7 @@
 """Training objectives: likelihoods, scoring rules and distribution matching."""
 
 from calibrant.losses.condition import Match
-from calibrant.losses.likelihood import negative_log_likelihood, normal_likelihood
+from calibrant.losses.likelihood import negative_log_likelihood
 from calibrant.losses.matching import DistributionMatchingLoss, Expectation, Statistic
 from calibrant.losses.scores import crps, kernel_score
 
@@ -13,5 +13,4 @@ __all__ = [
     "crps",
     "kernel_score",
     "negative_log_likelihood",
-    "normal_likelihood",
 ]

@@ -36,22 +36,20 @@ def negative_log_likelihood(dist: TorchDistribution, y: Tensor, *, beta: float =
     return loss * dist.variance.detach() ** beta if beta else loss
 
 
-def normal_likelihood(
-    loc: Tensor, scale: Tensor, y: Tensor, beta: float = 0.0, weight: Tensor | None = None
+def _normal_likelihood(
+    loc: Tensor, scale: Tensor, y: Tensor, beta: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Negative log-likelihood of normals and its gradients by loc and scale, without autograd.
 
     With ``z = (mu - y) / sigma`` the value is ``log sigma + z^2 / 2 + log(2 pi) / 2``, its
-    derivatives by mu and sigma are ``z / sigma`` and ``(1 - z^2) / sigma``, all times the weights
-    of the rows and ``sigma^(2 beta)``. A small batch costs per operation, and these are few.
+    derivatives by mu and sigma are ``z / sigma`` and ``(1 - z^2) / sigma``, all times
+    ``sigma^(2 beta)``. A small batch costs per operation, and these are few.
     """
     inverse = scale.reciprocal()
     z = (loc - y) * inverse
     value = torch.addcmul(scale.log(), z, z, value=0.5) + 0.5 * math.log(math.tau)
     if beta:
-        power = scale ** (2.0 * beta)
-        weight = power if weight is None else weight * power
-    if weight is not None:
+        weight = scale ** (2.0 * beta)
         value, inverse = value * weight, inverse * weight
     by_loc = z * inverse
     return value, by_loc, torch.addcmul(inverse, z, by_loc, value=-1.0)
@@ -60,7 +58,7 @@ def normal_likelihood(
 class _NormalLikelihood(Function):
     @staticmethod
     def forward(ctx: Any, loc: Tensor, scale: Tensor, y: Tensor, beta: float) -> Tensor:
-        value, *grads = normal_likelihood(loc, scale, y, beta)
+        value, *grads = _normal_likelihood(loc, scale, y, beta)
         ctx.save_for_backward(*grads)
         return value
 
