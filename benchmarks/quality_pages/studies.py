@@ -39,7 +39,8 @@ ABLATION = {
     "mmd-best": METHODS["mmd-best"],
     "best-gaussian-head": _best_with("one Gaussian in place of the mixture", components=1),
     "best-no-periodic": _best_with("no periodic embedding", periodic=0.0),
-    "best-periodic": _best_with("periodic embedding without a pilot", periodic=0.1),
+    "best-one-submodel": _best_with("networks without submodels", ensemble__submodels=1),
+    "best-no-silu": _best_with("no smooth networks", ensemble__kinds=("relu", "neighbours")),
     "best-no-kernel-score": replace(STAGE_1["mmd-best-stage1"], title="likelihood alone"),
     "best-matching": _best_with("matching given the input as well", matching__match="joint"),
     "best-no-averaging": _best_with("weights not averaged", matching__average=0.0),
@@ -48,7 +49,9 @@ ABLATION = {
     "best-hold-out": _best_with(
         "eight networks, one common hold-out", ensemble__members=8, ensemble__folds=0
     ),
-    "best-no-neighbours": _best_with("no network that sees neighbours", ensemble__neighbours=False),
+    "best-no-neighbours": _best_with(
+        "no network that sees neighbours", ensemble__kinds=("relu", "silu")
+    ),
     "best-no-atoms": _best_with("no probabilities for repeated values", atoms=False),
     "best-one-map": _best_with("one final map for all rows", recalibrate="common"),
     "best-no-map": _best_with("no final map", recalibrate=False),

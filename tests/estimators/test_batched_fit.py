@@ -113,10 +113,12 @@ def test_unequal_numbers_of_rows() -> None:
 
 
 def test_rows_that_make_another_number_of_networks() -> None:
-    """Few rows are cross-fitted on five folds, more are not."""
-    models = copies(MMDRegressor(**SMALL | {"epochs": 2}, matching=Matching(epochs=1)), 2)
-    fit_batched(models, [table(0, 990), table(1, 1010)])
-    assert [model.module_.size for model in models] == [10, 1]
+    """On 90 rows no network reads neighbours, on 110 half of them do."""
+    folds = Ensemble(folds=4, kinds=("relu", "neighbours"))
+    few = SMALL | {"epochs": 2, "ensemble": folds}
+    models = copies(MMDRegressor(**few, matching=Matching(epochs=1)), 2)
+    fit_batched(models, [table(0, 90), table(1, 110)])
+    assert [model.module_.size for model in models] == [8, 16]
 
 
 def test_a_saved_model_is_its_own(tmp_path) -> None:

@@ -234,7 +234,7 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], str]] = [
     ({"batch_size": 0}, "'batch_size' parameter .* Got 0"),
     ({"batch_size": "small"}, "'batch_size' parameter .* among {'auto'}. Got 'small'"),
     ({"lr": 0.0}, "'lr' parameter .* Got 0.0"),
-    ({"training__scaling": "robust"}, "'scaling' parameter of Training .* Got 'robust'"),
+    ({"training__scaling": "rank"}, "'scaling' parameter of Training .* Got 'rank'"),
     ({"training__patience": 0}, "'patience' parameter of Training .* Got 0"),
     ({"training__weight_decay": -1.0}, "'weight_decay' parameter of Training .* Got -1.0"),
     ({"training__validation_fraction": 1.0}, "'validation_fraction' parameter of Training"),

@@ -158,7 +158,7 @@ def test_without_hidden_layers_it_is_the_exact_gp_of_its_own_kernel() -> None:
         random_state=0,
         device="cpu",
     ).fit(X, y, validation_data=(X, y))
-    assert model.predictor_.spec.inducing == 30
+    assert model.predictor_.specs[0].inducing == 30
     at = np.linspace(-2.8, 2.8, 40)[:, None]
     scale_x, scale_y = model.predictor_.features.scaler, model.predictor_.target
     mean, stddev = exact_posterior(
@@ -232,7 +232,7 @@ def test_save_and_load_are_bit_identical(quick_model, tmp_path) -> None:
     X, _ = table()
     quick_model.save(tmp_path / "model")
     loaded = DeepGPRegressor.load(tmp_path / "model")
-    assert loaded.predictor_.spec == quick_model.predictor_.spec
+    assert loaded.predictor_.specs == quick_model.predictor_.specs
     assert repr(loaded.get_params()) == repr(quick_model.get_params())
     before, after = quick_model.predict_dist(X), loaded.predict_dist(X)
     for name in ("mean", "stddev", "epistemic"):
@@ -277,7 +277,7 @@ def test_widths_and_inducing_points() -> None:
     assert np.isfinite(wide.predict(X)).all()
     repeated = np.repeat(X[:10], 5, axis=0)
     few = DeepGPRegressor(**(QUICK | {"inducing": 50})).fit(repeated, np.repeat(y[:10], 5))
-    assert few.predictor_.spec.inducing <= 10
+    assert few.predictor_.specs[0].inducing <= 10
 
 
 def test_learns_from_nearly_collinear_inputs() -> None:

@@ -12,12 +12,8 @@ from calibrant import Ensemble, Matching, MMDRegressor
 from calibrant.distributions import Mixture, Normal
 from calibrant.errors import DataError, ParameterError
 from calibrant.estimators import PRESETS, limited_epochs
-from calibrant.estimators.pool_extrapolation import (
-    SHARES,
-    best_share,
-    extrapolate_pit,
-    pit_shrinkage,
-)
+from calibrant.estimators.pool_extrapolation import best_shares, extrapolate_pit, pit_shrinkage
+from calibrant.estimators.presets import default_size, preset
 from calibrant.metrics import pit
 
 ONE = np.ones(1)
@@ -32,7 +28,7 @@ def make_data(n: int = 240, seed: int = 0):
 def make(**changes) -> MMDRegressor:
     model = MMDRegressor(quality="best", hidden=(16,), random_state=0, device="cpu")
     model.set_params(
-        ensemble=Ensemble(members=2, folds=4, neighbours=False), **limited_epochs("best", 2)
+        ensemble=Ensemble(members=2, folds=4, kinds=("relu",)), **limited_epochs("best", 2)
     )
     return model.set_params(**changes)
 
@@ -43,12 +39,14 @@ def test_what_is_set_wins_over_the_quality() -> None:
     assert (settings.members, settings.folds, settings.components) == (3, 4, 1)
     assert (settings.average, settings.match) == (best.average, best.match)
     assert MMDRegressor(quality="best").settings() == best
+    recurrent = MMDRegressor(quality="best", network="lstm").settings()
+    assert recurrent == preset("best", "lstm") != best
     assert MMDRegressor(matching=Matching(match="joint")).settings().match == "joint"
     assert MMDRegressor(quality="fast", matching=Matching(match=None)).settings().match is None
 
 
 def test_a_limit_lowers_the_epochs_of_a_quality_and_raises_none() -> None:
-    assert limited_epochs("best", 50) == {"epochs": 10, "matching__epochs": 50}
+    assert limited_epochs("best", 50) == {"epochs": 2, "matching__epochs": 50}
 
 
 @pytest.mark.parametrize(
@@ -56,6 +54,8 @@ def test_a_limit_lowers_the_epochs_of_a_quality_and_raises_none() -> None:
     [
         ({"quality": "ultra"}, "'quality' parameter of MMDRegressor must be .* Got 'ultra'"),
         ({"ensemble__folds": 1}, "ensemble.folds must be 0 or at least 2, got 1"),
+        ({"ensemble__kinds": ["neighbours"]}, "kinds must be .* got .'neighbours',"),
+        ({"ensemble__kinds": ["relu", "tanh"]}, "kinds must be .* got .'relu', 'tanh'"),
         ({"ensemble__members": 0}, "'members' parameter of Ensemble must be .* Got 0"),
         ({"periodic": -0.1}, "'periodic' parameter of MMDRegressor must be .* Got -0.1"),
         ({"matching__score_weight": 0.0, "matching__match": None}, "score_weight must be above 0"),
@@ -74,23 +74,33 @@ def test_every_quality_fits_and_predicts() -> None:
         plan = model.plan(X, y)
         assert not hasattr(model, "n_features_in_")  # a plan leaves the model as it is
         model.fit(X, y)
-        assert model.module_.size == len(plan.members)
+        assert model.module_.size == plan.n_networks
         assert len(model.predict_dist(X)) == 120
         assert model.n_held_out_ == (24 if quality == "fast" else 120)
 
 
-def test_few_rows_are_cross_fitted_by_default() -> None:
-    X, y = make_data(240)
+def test_large_tables_are_held_out_and_smaller_ones_cross_fitted(monkeypatch) -> None:
+    from calibrant.estimators import mmd
+
+    monkeypatch.setattr(mmd, "default_size", lambda n: default_size(n * 50))  # 240 are 12,000
+    X, y = make_data(241)
     model = MMDRegressor(hidden=(8,), random_state=0)
-    model.set_params(**limited_epochs("default", 2)).fit(X, y)
-    assert (model.n_held_out_, model.module_.size) == (240, 10)
-    X, y = make_data(1000)
+    model.set_params(**limited_epochs("default", 2)).fit(X[:240], y[:240])
+    assert (model.n_held_out_, model.module_.size, model.module_.head.submodels) == (240, 10, 2)
     model.fit(X, y)
-    assert (model.n_held_out_, model.module_.size) == (200, 1)
+    assert (model.n_held_out_, model.module_.size, model.module_.head.submodels) == (49, 2, 8)
     model.set_params(ensemble__folds=2).fit(X, y)
-    assert (model.n_held_out_, model.module_.size) == (1000, 4)
+    assert (model.n_held_out_, model.module_.size) == (241, 4)
     model.set_params(ensemble__members=1).fit(X, y)
     assert model.module_.size == 2
+
+
+def test_many_rows_take_fewer_epochs_unless_they_are_set() -> None:
+    X, y = make_data(200)
+    stage = MMDRegressor().plan(X, y).groups[0].stages[1]
+    assert stage.epochs == PRESETS["default"].matching_epochs
+    assert PRESETS["default"].epochs_for(32_000) == stage.epochs // 2
+    assert MMDRegressor(matching=Matching(epochs=7)).plan(X, y).groups[0].stages[1].epochs == 7
 
 
 def test_a_hold_out_learns_its_spread_and_folds_do_not(monkeypatch) -> None:
@@ -177,11 +187,26 @@ def test_shares_follow_the_crps_of_the_whole_pool(bias: tuple[float, float]) -> 
         return float(Mixture.of(parts, weights).crps(y).mean())
 
     few = [*means[0][:2], *means[1][:2]]
-    found = best_share(lambda positions: pool([few[i] for i in positions]), 2, 8)
+    found, other = best_shares(lambda chosen: pool([few[i] for i in chosen]), 2, 2, 8)
+    assert found + other == 1.0
     every = [*means[0], *means[1]]
-    truth = {s: pool(every, [s] * 8 + [1 - s] * 8) for s in SHARES}
+    truth = {s: pool(every, [s] * 8 + [1 - s] * 8) for s in np.linspace(0.0, 1.0, 9)}
     assert truth[found] < min(truth.values()) + 0.001
     assert max(truth.values()) > min(truth.values()) + 0.001
+
+
+def test_shares_of_three_kinds_leave_out_the_worst() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal(2000)
+    each = [off + 0.3 * rng.standard_normal((2, 2000)) for off in (0.0, 1.5, 0.0)]
+    parts = [Normal(mean, np.full(2000, 0.8)) for mean in np.concatenate(each)]
+
+    def crps(chosen: tuple[int, ...]) -> float:
+        return float(Mixture.of([parts[i] for i in chosen]).crps(y).mean())
+
+    shares = best_shares(crps, 3, 2, 8)
+    assert shares[1] == 0.0
+    assert shares[0] == pytest.approx(shares[2], abs=0.25)
 
 
 @pytest.mark.parametrize(

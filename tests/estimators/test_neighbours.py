@@ -17,7 +17,7 @@ def make(**changes: Any) -> MMDRegressor:
     model.set_params(
         device="cpu",
         random_state=0,
-        ensemble=Ensemble(members=1, neighbours=True),
+        ensemble=Ensemble(members=1, submodels=2, kinds=("relu", "neighbours")),
         matching=Matching(epochs=20, lr=1e-2),
     )
     return model.set_params(**changes)
@@ -124,7 +124,7 @@ def test_rows_met_before_are_known_again_and_calibration_holds(folds: int) -> No
     X, y = repeated()
     X_new, y_new = repeated(seed=1)
     model = make(ensemble__folds=folds).fit(X, y)
-    without = make(ensemble__folds=folds, ensemble__neighbours=False).fit(X, y)
+    without = make(ensemble__folds=folds, ensemble__kinds=("relu",)).fit(X, y)
     assert model.predict_dist(X_new).crps(y_new).mean() < 0.6 * (
         without.predict_dist(X_new).crps(y_new).mean()
     )

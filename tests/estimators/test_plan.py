@@ -30,11 +30,12 @@ def lines(plan: Plan) -> dict[str, str]:
 def test_a_plan_can_not_be_changed() -> None:
     plan = HeteroscedasticRegressor(**SMALL).plan(*make_data())
     with pytest.raises(FrozenInstanceError):
-        plan.stages = ()
+        plan.groups = ()
     with pytest.raises(FrozenInstanceError):
         plan.recipe.members = 2
-    longer = replace(plan, stages=(replace(plan.stages[0], epochs=7),))
-    assert (longer.stages[0].epochs, plan.stages[0].epochs) == (7, 200)
+    (group,) = plan.groups
+    longer = replace(group, stages=(replace(group.stages[0], epochs=7),))
+    assert (longer.stages[0].epochs, group.stages[0].epochs) == (7, 200)
 
 
 def test_it_says_what_one_network_is_trained_on() -> None:
@@ -58,12 +59,13 @@ def test_it_says_what_an_ensemble_is_trained_on() -> None:
     )
     assert lines(model.plan(*make_data())) == {
         "title": "MMDRegressor: 200 rows to train on",
-        "networks": "12 x MLP 8-4, periodic embedding, mixture of 5 Gaussians",
-        "features": "3 scaled inputs; half of the networks read neighbours, too",
+        "networks": "6 x 8 weight-sharing MLPs 8-4 (ReLU, embedding), mixture of 5 Gaussians",
+        "2nd kind": "6 x 8 weight-sharing MLPs 8-4 (SiLU), mixture of 5 Gaussians",
+        "3rd kind": "6 x 8 weight-sharing MLPs 8-4 (ReLU, embedding), mixture of 5 Gaussians",
+        "features": "3 scaled inputs, for the 3rd kind also 7 of the nearest training rows",
         "held out": "3 folds, rows split 2 times",
-        "pilot": "decides about the embedding",
-        "stage 1": "likelihood: 10 epochs, batch 64, lr 0.001, best held-out NLL",
-        "stage 2": "matching: 400 epochs, batch 64, lr 0.001, last epoch",
+        "stage 1": "likelihood: 2 epochs, batch 64, lr 0.001, best held-out NLL",
+        "stage 2": "matching: 120 epochs, batch 64, lr 0.004, last epoch",
     }
 
 
@@ -94,9 +96,9 @@ def test_fit_trains_what_the_plan_says() -> None:
     model = MMDRegressor(**SMALL, epochs=2, matching=Matching(epochs=3))
     plan = model.plan(X, y)
     model.fit(X, y)
-    assert model.module_.size == len(plan.members) == 10
+    assert model.module_.size == plan.n_networks == 10
     assert model.n_held_out_ == plan.n_held_out == 90
-    for stage in plan.stages:
+    for stage in plan.groups[0].stages:
         epochs = [record["epoch"] for record in model.history_ if record["stage"] == stage.number]
         assert epochs == list(range(stage.epochs + 1))
 
@@ -115,16 +117,16 @@ def test_folds_need_some_rows_each(folds: int) -> None:
         fewer = model.plan(X[: enough - 1], y[: enough - 1])
         assert fewer.folds == ()
         assert fewer.n_held_out == 4
-        assert len(fewer.members) == 3 * folds  # on the same rows
+        assert fewer.n_networks == 3 * folds  # on the same rows
 
 
 def test_members_have_seeds_of_their_own_and_the_first_is_that_of_one_alone() -> None:
     X, y = make_data()
-    alone = MMDRegressor(**SMALL, ensemble=Ensemble(folds=0)).plan(X, y)
+    alone = MMDRegressor(**SMALL, ensemble=Ensemble(folds=0, members=1)).plan(X, y)
     several = MMDRegressor(**SMALL, ensemble=Ensemble(folds=0, members=4)).plan(X, y)
-    seeds = [member.seed for member in several.members]
+    seeds = several.groups[0].seeds
     assert len(set(seeds)) == 4
-    assert [member.seed for member in alone.members] == seeds[:1]
+    assert alone.groups[0].seeds == seeds[:1]
 
 
 def test_scaling_sees_training_rows_alone() -> None:
@@ -134,5 +136,5 @@ def test_scaling_sees_training_rows_alone() -> None:
     )
     np.testing.assert_allclose(plan.features.scaler.loc, X[:100].mean(axis=0))
     np.testing.assert_allclose(float(plan.target.scale), y[:100].std())
-    assert float(plan.rows.y.mean()) == pytest.approx(0.0, abs=1e-6)
-    assert float(plan.validation.y.mean()) > 50
+    assert float(plan.groups[0].rows.y.mean()) == pytest.approx(0.0, abs=1e-6)
+    assert float(plan.groups[0].validation.y.mean()) == 50.0  # no target counts as farther

@@ -1,4 +1,4 @@
-"""A pilot decides whether networks use their periodic embedding."""
+"""Several kinds of networks are trained one after another, each on its own rows."""
 
 from __future__ import annotations
 
@@ -9,63 +9,63 @@ import pytest
 
 from calibrant import Ensemble, Matching, MMDRegressor
 from calibrant.estimators import fit_batched
-from calibrant.networks import PeriodicEmbedding
+from calibrant.networks import NetworkKinds
 
 
 def make(**changes: Any) -> MMDRegressor:
-    model = MMDRegressor(quality="best", hidden=(16,), batch_size=64, epochs=2, device="cpu")
-    model.set_params(
-        periodic="auto",
-        random_state=0,
-        ensemble=Ensemble(members=1, folds=0, neighbours=False),
-        matching=Matching(epochs=30, lr=1e-2),
-    )
+    model = MMDRegressor(hidden=(16,), batch_size=64, epochs=2, random_state=0, device="cpu")
+    kinds = Ensemble(members=2, folds=2, submodels=2, kinds=("relu", "silu", "neighbours"))
+    model.set_params(ensemble=kinds, matching=Matching(epochs=3, lr=1e-2))
     return model.set_params(**changes)
 
 
-def wiggly(n: int = 900) -> dict[str, Any]:
+def make_data(n: int = 200) -> dict[str, Any]:
     rng = np.random.default_rng(0)
-    X = rng.uniform(-3, 3, (n, 1))
-    return {"X": X, "y": np.sin(8 * X[:, 0]) + 0.05 * rng.standard_normal(n)}
+    X = rng.uniform(-3, 3, (n, 2))
+    X[:, 1] = X[:, 1] > 0
+    return {"X": X, "y": np.sin(4 * X[:, 0]) + X[:, 1] + 0.05 * rng.standard_normal(n)}
 
 
-def straight(n: int = 150) -> dict[str, Any]:
-    """Many columns, of which a finer view can only be learned by heart."""
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((n, 40))
-    return {"X": X, "y": X.sum(axis=1) + 0.1 * rng.standard_normal(n)}
+def test_every_kind_has_its_networks_and_inputs() -> None:
+    plan = make().plan(**make_data())
+    relu, silu, neighbours = (group.network for group in plan.groups)
+    assert [len(group.seeds) for group in plan.groups] == [4, 4, 4]
+    assert len({seed for group in plan.groups for seed in group.seeds}) == 12
+    assert (relu.periodic, silu.periodic, silu.activation) == (0.1, 0.0, "silu")
+    assert (relu.n_inputs, neighbours.n_inputs) == (2, 9)
+    assert relu.embedded == (0,)  # a column of two values is not embedded
+    assert neighbours.embedded == (0, *range(2, 9))
+    model = make().fit(**make_data())
+    assert isinstance(model.module_, NetworkKinds)
+    assert model.module_.size == plan.n_networks == 12
+    assert len(model.predictor_.combine.shares) == 3
 
 
-def gates(model: MMDRegressor) -> list[float]:
-    (values,) = (v for k, v in model.module_.by_name().items() if k.endswith("gate"))
-    return [float(v) for v in values]
+def test_kinds_are_saved(tmp_path) -> None:
+    data = make_data()
+    model = make().fit(**data)
+    model.save(tmp_path / "model")
+    again = MMDRegressor.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(data["X"]), model.predict(data["X"]))
 
 
 @pytest.mark.slow
-def test_wiggles_are_seen_through_embeddings_and_lines_are_not() -> None:
-    models = [make() for _ in range(2)]
-    fit_batched(models, [wiggly(), wiggly(850)])
-    assert gates(models[0]) == gates(models[1]) == [1.0]
-    plain = make().fit(**straight())
-    assert gates(plain) == [0.0]
+def test_kinds_are_trained_as_one_batch_with_the_result_of_one_by_one() -> None:
+    data, other = make_data(), make_data(190)
+    models = [make(), make(random_state=1)]
+    fit_batched(models, [data, other])
+    for model, own, seed in zip(models, (data, other), (0, 1), strict=True):
+        alone = make(random_state=seed).fit(**own)
+        np.testing.assert_allclose(
+            model.predict(data["X"]), alone.predict(data["X"]), rtol=2e-3, atol=2e-3
+        )
 
 
-def test_a_closed_gate_shows_the_numbers_alone() -> None:
-    model = make().fit(**straight())
-    (embedding,) = (m for m in model.module_.modules() if isinstance(m, PeriodicEmbedding))
-    X = straight()["X"][:5]
-    before = model.predict(X)
-    embedding.frequencies.data += 1.0
-    np.testing.assert_array_equal(model.predict(X), before)
-
-
-def test_the_choice_is_saved(tmp_path) -> None:
-    model = make().fit(**straight())
-    model.save(tmp_path / "model")
-    again = MMDRegressor.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.predict(straight()["X"]), model.predict(straight()["X"]))
-
-
-def test_a_scale_of_ones_own_is_no_question() -> None:
-    model = make(periodic=0.2).fit(**straight())
-    assert gates(model) == [1.0]
+@pytest.mark.slow
+def test_embeddings_see_wiggles() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (900, 1))
+    y = np.sin(8 * X[:, 0]) + 0.05 * rng.standard_normal(900)
+    few = {"ensemble__kinds": ("relu",), "matching__epochs": 30}
+    seen, unseen = (make(**few, periodic=scale).fit(X, y) for scale in (0.3, 0.0))
+    assert seen.predict_dist(X).crps(y).mean() < 0.5 * unseen.predict_dist(X).crps(y).mean()

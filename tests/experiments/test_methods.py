@@ -37,10 +37,10 @@ def test_settings_are_those_that_none_stands_for() -> None:
     default, best = (
         settings_of(build(METHODS[k], "honest", series=False)) for k in ("mmd", "mmd-best")
     )
-    assert (default["ensemble__members"], default["ensemble__folds"]) == (1, 0)
+    assert (default["ensemble__members"], default["ensemble__folds"]) == (2, 5)
     fast = settings_of(build(PAPER_METHODS["mmd-fast"], "honest", series=False))
     assert fast["matching__epochs"] < default["matching__epochs"]
-    assert (best["ensemble__members"], best["ensemble__folds"]) == (2, 4)
+    assert (best["ensemble__submodels"], default["ensemble__submodels"]) == (8, 2)
     assert best["quality"] == "best"
     series = settings_of(build(PAPER_METHODS["mmd"], "honest", series=True))
     assert (default["dropout"], series["dropout"]) == (0.0, 0.1)

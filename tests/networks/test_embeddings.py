@@ -6,23 +6,31 @@ import numpy as np
 import torch
 
 from calibrant.networks import MemberNetworks, NetworkSpec, PeriodicEmbedding
-from calibrant.networks.embeddings import embed
 
 
 def test_the_formula() -> None:
     torch.manual_seed(0)
-    embedding = PeriodicEmbedding(2, 0.3)
-    x = torch.randn(5, 2)
+    embedding = PeriodicEmbedding(3, 0.3, columns=(0, 2))
+    x = torch.randn(5, 3)
     result = embedding(x).detach().numpy()
-    assert result.shape == (5, 2 * embedding.expansion) == (5, 2 + 2 * 16)
-    c, weight, bias = (p.detach().numpy() for p in embedding.parameters())
+    assert result.shape == (5, embedding.n_outputs) == (5, 3 + 2 * 3)
+    c, phase, weight, bias = (p.detach().numpy() for p in embedding.parameters())
     for row in range(5):
         parts = [x[row].numpy()]
-        for j in range(2):
-            angle = 2 * math.pi * c[j] * float(x[row, j])
-            waves = np.concatenate([np.sin(angle), np.cos(angle)])
-            parts.append(np.maximum(waves @ weight[j] + bias[j], 0.0))
+        for i, j in enumerate((0, 2)):
+            waves = np.cos(2 * math.pi * (c[i] * float(x[row, j]) + phase[i]))
+            parts.append(waves @ weight[i] + bias[i])
         np.testing.assert_allclose(result[row], np.concatenate(parts), atol=1e-5)
+
+
+def test_every_output_knows_its_input() -> None:
+    embedding = PeriodicEmbedding(3, 0.3, columns=(0, 2))
+    assert embedding.sources().tolist() == [0, 1, 2, 0, 0, 0, 2, 2, 2]
+    x = torch.zeros(1, 3)
+    moved = x.clone()
+    moved[0, 2] = 1.0
+    changed = (embedding(x) != embedding(moved))[0]
+    assert changed.tolist() == [source == 2 for source in embedding.sources().tolist()]
 
 
 def test_the_scale_is_that_of_the_first_frequencies() -> None:
@@ -43,10 +51,6 @@ def test_members_and_sequences_pass_through_it() -> None:
     assert not any("frequencies" in name for name, _ in plain.named_parameters())
 
 
-def test_the_slopes_of_an_embedding_are_differences() -> None:
-    generator = torch.Generator().manual_seed(0)
-    shapes = (2, 3, 2), (2, 2, 4), (2, 2, 8, 3), (2, 2, 3)
-    x, *weights = (torch.randn(s, generator=generator, dtype=torch.float64) for s in shapes)
-    leaves = [each.requires_grad_() for each in (x, *weights)]
-    gate = torch.ones(2, dtype=torch.float64)
-    assert torch.autograd.gradcheck(lambda *parts: embed(*parts, gate), leaves)
+def test_without_columns_to_embed_there_is_no_embedding() -> None:
+    network = NetworkSpec(n_inputs=3, hidden=(8,), periodic=0.1, embedded=()).build()
+    assert not any("frequencies" in name for name, _ in network.named_parameters())

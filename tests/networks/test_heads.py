@@ -17,6 +17,7 @@ HEADS = [
     GaussianHead(),
     MixtureHead(3),
     MixtureHead(2, spikes=1),
+    MixtureHead(2, spikes=1, submodels=3),
     PointHead(),
     QuantileHead((0.1, 0.5, 0.9)),
 ]
@@ -118,3 +119,27 @@ def test_no_log_variance_is_too_far_out_for_triton() -> None:
     assert (slope[:2] == 0).all()
     assert scale[2].isnan()
     assert slope[2].isnan()
+
+
+def test_a_mixture_of_submodels_is_their_equal_mixture() -> None:
+    """With spikes, whose fixed outputs the submodels share."""
+    torch.manual_seed(0)
+    head = MixtureHead(2, spikes=1, submodels=3)
+    fixed = torch.tensor([0.5, -4.0]).expand(5, -1)
+    own = torch.randn(5, head.n_outputs - 2)
+    outputs = torch.cat([own, fixed], dim=-1)
+    alone = MixtureHead(2, spikes=1)
+    parts = [
+        alone.torch_distribution(torch.cat([part, fixed], dim=-1))
+        for part in own.view(5, 3, -1).unbind(dim=1)
+    ]
+    y = torch.linspace(-1.0, 1.0, 5)
+    each = head.submodel_distribution(outputs)
+    assert each.batch_shape == (3, 5)
+    for k, part in enumerate(parts):
+        torch.testing.assert_close(each.log_prob(y.expand(3, 5))[k], part.log_prob(y))
+    pooled = head.torch_distribution(outputs)
+    expected = torch.stack([part.cdf(y) for part in parts]).mean(dim=0)
+    torch.testing.assert_close(pooled.cdf(y), expected)
+    np.testing.assert_allclose(head.distribution(outputs).cdf(y.numpy()), expected, rtol=1e-5)
+    np.testing.assert_allclose(head.initial_bias(0.2, 2.0), alone.initial_bias(0.2, 2.0).repeat(3))

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from calibrant.checks import Array, Flags
-from calibrant.distributions._mixture_points import component_points
+from calibrant.distributions._mixture_points import FEW_COMPONENTS, component_points
 from calibrant.distributions._search import search_rows
 from calibrant.distributions.fast_ndtr import ndtr_for
 from calibrant.distributions.normal import LOG_SQRT_2PI, normal_pdf
@@ -15,6 +15,8 @@ from calibrant.distributions.normal import LOG_SQRT_2PI, normal_pdf
 _RIGHT_GRID = np.array([0.7, 1.4, 2.1, 3.0, 4.2, 6.0, 9.0, 16.0, 37.5])
 _GRID: Array = np.concatenate([-_RIGHT_GRID[::-1], [0.0], _RIGHT_GRID])
 TABLE_POINTS = len(_GRID)  # for each component
+# The components of an ensemble overlap: together they need fewer points each.
+_GRID_OF_MANY: Array = np.array([-37.5, -9.0, -3.0, -1.0, 1.0, 3.0, 9.0, 37.5])
 
 _SMALL_STEP = 5e-4  # of the narrowest component
 _FREE_STEPS = 8  # after these every second step halves the bracket instead
@@ -58,7 +60,7 @@ def _first_guess(w: Array, m: Array, s: Array, z: Array) -> tuple[Array, Array, 
     in probit units, ``ndtri(F)``, the curve is nearly straight.
     """
     n, width = len(w), z.shape[1]
-    grid = component_points(m, s, _GRID)
+    grid = component_points(m, s, _GRID if m.shape[1] <= FEW_COMPONENTS else _GRID_OF_MANY)
     probit, density = _probit_table(w, m, s, grid)
     z = np.broadcast_to(z, (n, width))
     cell = np.clip(search_rows(probit, z), 1, grid.shape[1] - 1)

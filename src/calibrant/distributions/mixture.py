@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, ndtr
 
 from calibrant.checks import Array, Flags, show
@@ -22,6 +22,8 @@ from calibrant.distributions._parameters import (
 from calibrant.distributions.fast_ndtr import ndtr_for
 from calibrant.distributions.normal import LOG_SQRT_2PI, STANDARD_PANELS, Normal, normal_pdf
 from calibrant.errors import ParameterError
+
+_SCALE_CLASSES, _IN_A_CLASS = 4, 12  # components of a reduced mixture
 
 
 class Mixture(Distribution):
@@ -162,11 +164,50 @@ class Mixture(Distribution):
         n_components: int = self.locs.shape[1]
         return TABLE_POINTS * min(n_components, FEW_COMPONENTS)
 
+    def reduced(self) -> Self:
+        """Return a mixture of at most 48 components with nearly the same distribution.
+
+        The mixture of a large ensemble has hundreds, most of which lie close together. Components
+        of similar scale, a quarter of all, are sorted by location, and neighbours are replaced by
+        a normal with their mean and variance. The mean and variance of a row stay as they are.
+        """
+        if self.locs.shape[1] <= _SCALE_CLASSES * _IN_A_CLASS:
+            return self
+        by_scale = np.argsort(self.scales, axis=1)
+        parts = [
+            _merge_neighbours(*_take(by_scale[:, columns], self.weights, self.locs, self.scales))
+            for columns in np.array_split(np.arange(by_scale.shape[1]), _SCALE_CLASSES)
+        ]
+        return self._with(
+            **dict(zip(self._row_parts, map(np.hstack, zip(*parts, strict=True)), strict=True))
+        )
+
     def affine(self, loc: ArrayLike, scale: ArrayLike) -> Self:
         """Return the distribution of ``loc + scale * Y``: again a mixture."""
         shift, factor = (v[:, None] for v in loc_and_scale(loc, scale, len(self)))
         locs = finite(shift + factor * self.locs, "locs")
         return self._with(locs=locs, scales=finite(factor * self.scales, "scales", positive=True))
+
+
+def _take(index: NDArray[np.intp], *arrays: Array) -> tuple[Array, ...]:
+    return tuple(np.take_along_axis(array, index, axis=1) for array in arrays)
+
+
+def _merge_neighbours(w: Array, m: Array, s: Array) -> tuple[Array, Array, Array]:
+    """Sort components, (n, K), by location and merge neighbours to 12 normals, (n, 12) each."""
+    w, m, s = _take(np.argsort(m, axis=1), w, m, s)
+    starts = np.linspace(0, w.shape[1], _IN_A_CLASS, endpoint=False).astype(np.intp)
+    total = np.add.reduceat(w, starts, axis=1)
+    share = w / np.maximum(np.repeat(total, np.diff([*starts, w.shape[1]]), axis=1), 1e-300)
+    # Offsets from a component of the group: they do not cancel far from zero.
+    first = m[:, starts]
+    offset = m - np.repeat(first, np.diff([*starts, w.shape[1]]), axis=1)
+    mean = np.add.reduceat(share * offset, starts, axis=1)
+    square = np.add.reduceat(share * (s**2 + offset**2), starts, axis=1) - mean**2
+    # A group without weight keeps the place and scale of its first component.
+    empty = total < 1e-290
+    scale = np.sqrt(np.where(empty, s[:, starts] ** 2, np.maximum(square, s.min() ** 2)))
+    return total, first + mean, scale
 
 
 def _mean_abs(distance: Array, scale: Array) -> Array:

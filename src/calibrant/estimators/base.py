@@ -35,12 +35,10 @@ from calibrant.estimators.predictor import Predictor
 from calibrant.estimators.saving import restore_estimator, save_estimator
 from calibrant.estimators.train import Trained, train
 from calibrant.estimators.validation import FitData, check_fit_data, check_inputs
-from calibrant.networks import GaussianHead, Head, MemberNetworks, NetworkSpec
+from calibrant.networks import GaussianHead, Head, Networks, NetworkSpec
 from calibrant.persistence import read_model
 from calibrant.tables import TableEncoder
 from calibrant.training import Objective, Record, Rows, Stage
-
-_PERIODIC = 0.1  # scale of the frequencies where the user does not choose one
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -187,9 +185,13 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         *,
         epochs: int | None = None,
         weight_decay: float = 1e-5,
+        most_rows: int = 256,
         **options: Any,
     ) -> Stage:
-        """Stage 1 with the budget that the parameters set, for these scaled training rows."""
+        """Stage 1 with the budget that the parameters set, for these scaled training rows.
+
+        `most_rows` limits the batch size where the user leaves it open.
+        """
         training = self.training or Training()
         decay = training.weight_decay
         return Stage(
@@ -197,17 +199,17 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
             loss=loss,
             score=score,
             epochs=self.epochs if epochs is None else epochs,
-            batch_size=self._batch_size(rows),
+            batch_size=self._batch_size(rows, most_rows),
             lr=self.lr,
             weight_decay=weight_decay if decay is None else decay,
             patience=training.patience,
             **options,
         )
 
-    def _batch_size(self, rows: Rows) -> int:
+    def _batch_size(self, rows: Rows, most: int) -> int:
         if self.batch_size == "auto":
             # Eight steps per epoch on small data, so that epochs and patience keep their meaning.
-            return min(256, max(16, len(rows.y) // 8))
+            return min(most, max(16, len(rows.y) // 8))
         return self.batch_size
 
     # ---- predict ----------------------------------------------------------------------------
@@ -218,7 +220,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         return self.predictor_.predict(check_inputs(self, X, reset=False))
 
     @property
-    def module_(self) -> MemberNetworks:
+    def module_(self) -> Networks:
         """The trained networks; of a single one, ``module_.single`` is the plain nn.Module."""
         self._check_fitted()
         return self.predictor_.networks
@@ -280,13 +282,13 @@ class BodyParameters:
     network: str | nn.Module = "mlp"
     hidden: Sequence[int] | None = None
     dropout: float | None = None
-    periodic: float | Literal["auto"] | None = None
+    periodic: float | None = None
 
     _parameter_constraints: ClassVar[Constraints] = {
         "network": [StrOptions({"mlp", "lstm", "gru"}), nn.Module],
         "hidden": ["array-like", None],
         "dropout": [share(), None],
-        "periodic": [non_negative(), StrOptions({"auto"}), None],
+        "periodic": [non_negative(), None],
     }
 
     def resolved_params(self) -> dict[str, Any]:
@@ -294,13 +296,12 @@ class BodyParameters:
         parameters: dict[str, Any] = super().resolved_params()  # type: ignore[misc]
         return parameters | {"dropout": self._spec(GaussianHead()).dropped}
 
-    def _spec(self, head: Head, periodic: float | Literal["auto"] | None = None) -> NetworkSpec:
-        """Description of the network; `periodic` applies if the parameter is None."""
-        scale = periodic if self.periodic is None else self.periodic
+    def _spec(self, head: Head) -> NetworkSpec:
+        """Description of the network that the parameters set."""
         return NetworkSpec(
             body=self.network,
             head=head,
             hidden=None if self.hidden is None else tuple(self.hidden),
             dropout=self.dropout,
-            periodic=_PERIODIC if scale == "auto" else float(scale or 0.0),
+            periodic=self.periodic or 0.0,
         )

@@ -55,9 +55,9 @@ def fit_batched(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str, 
     ):
         raise ParameterError(_NOT_ALIKE)
     plans = [model._plan(**fit) for model, fit in zip(models, fits, strict=True)]
-    if not plans[0].network.batchable:
+    if not plans[0].groups[0].network.batchable:
         raise ParameterError(_NOT_ALIKE)
-    alike: dict[tuple[int | None, ...], list[int]] = defaultdict(list)
+    alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for i, plan in enumerate(plans):
         alike[_shape(plan)].append(i)
     for chosen in alike.values():
@@ -71,10 +71,13 @@ _NOT_ALIKE = (
 )
 
 
-def _shape(plan: Plan) -> tuple[int | None, ...]:
+def _shape(plan: Plan) -> tuple[object, ...]:
     """What plans must have in common to be trained as one batch."""
-    network = plan.network
-    return len(plan.members), network.n_inputs, network.head.n_outputs, network.steps
+    specs = [group.network for group in plan.groups]
+    return plan.n_networks, *(
+        (spec.n_inputs, spec.steps, spec.head.n_outputs, getattr(spec, "embedded", None))
+        for spec in specs
+    )
 
 
 def _settings(model: NetworkRegressor) -> dict[str, str]:

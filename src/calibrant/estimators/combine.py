@@ -15,7 +15,7 @@ from torch import Tensor
 
 from calibrant.checks import Array
 from calibrant.distributions import Distribution, Mixture, Normal
-from calibrant.networks import Head, MemberNetworks, to_numpy
+from calibrant.networks import Head, Networks, only_kind, to_numpy
 from calibrant.persistence import savable_part
 
 PASS_SEED = 0  # seed of the dropout passes; fixed, so that predictions are reproducible
@@ -25,11 +25,11 @@ _LEAST_VARIANCE = 1e-8  # of the scaled target, where all predictions agree
 class Combine(Protocol):
     """Combines the outputs of members, dropout passes or samples."""
 
-    def n_answers(self, networks: MemberNetworks) -> int:
+    def n_answers(self, networks: Networks) -> int:
         """Number of outputs per row that are in memory at once."""
         ...
 
-    def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
+    def __call__(self, networks: Networks, x: Tensor) -> Distribution:
         """Distributions of n rows from scaled inputs (n, d) or (n, steps, d)."""
         ...
 
@@ -39,11 +39,11 @@ class Combine(Protocol):
 class SingleNetwork:
     """The distribution of one network."""
 
-    def n_answers(self, networks: MemberNetworks) -> int:
+    def n_answers(self, networks: Networks) -> int:
         """One."""
         return 1
 
-    def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
+    def __call__(self, networks: Networks, x: Tensor) -> Distribution:
         """Distribution of the head."""
         return networks.head.distribution(networks.outputs(x)[0])
 
@@ -61,14 +61,15 @@ class MatchedMoments:
 
     passes: int = 0
 
-    def n_answers(self, networks: MemberNetworks) -> int:
+    def n_answers(self, networks: Networks) -> int:
         """Passes or members."""
         return self.passes or networks.size
 
-    def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
+    def __call__(self, networks: Networks, x: Tensor) -> Distribution:
         """Normal distributions with their epistemic part."""
         if self.passes:
-            return matched_moments(networks.head, networks.passes(x, self.passes, PASS_SEED))
+            passes = only_kind(networks).passes(x, self.passes, PASS_SEED)
+            return matched_moments(networks.head, passes)
         return matched_moments(networks.head, networks.outputs(x))
 
 
@@ -86,11 +87,11 @@ class WeightedMixture:
 
     shares: Array = field(default_factory=lambda: np.ones(1))
 
-    def n_answers(self, networks: MemberNetworks) -> int:
+    def n_answers(self, networks: Networks) -> int:
         """Members."""
         return networks.size
 
-    def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
+    def __call__(self, networks: Networks, x: Tensor) -> Distribution:
         """Mixtures with their epistemic part, or the distribution of a single network."""
         outputs = networks.outputs(x)
         if len(outputs) == 1:
@@ -118,14 +119,14 @@ class PointSpread:
     passes: int = 0
     noise: float | None = None
 
-    def n_answers(self, networks: MemberNetworks) -> int:
+    def n_answers(self, networks: Networks) -> int:
         """Passes or members."""
         return self.passes or networks.size
 
-    def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
+    def __call__(self, networks: Networks, x: Tensor) -> Distribution:
         """Normal distributions."""
         passes = self.passes
-        points = networks.passes(x, passes, PASS_SEED) if passes else networks.outputs(x)
+        points = only_kind(networks).passes(x, passes, PASS_SEED) if passes else networks.outputs(x)
         dist = normal_of_points(points)
         spread = Normal(to_numpy(dist.loc), to_numpy(dist.scale))
         if self.noise is None:
@@ -169,4 +170,4 @@ def weighted_mixture(head: Head, outputs: Tensor, weights: Array) -> Distributio
     parts = [cast(Normal | Mixture, head.distribution(each)) for each in outputs]
     means = to_numpy(head.torch_distribution(outputs).mean)
     centre = weights @ means
-    return Mixture.of(parts, weights).with_epistemic(weights @ (means - centre) ** 2)
+    return Mixture.of(parts, weights).reduced().with_epistemic(weights @ (means - centre) ** 2)

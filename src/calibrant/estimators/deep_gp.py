@@ -16,7 +16,7 @@ from calibrant.estimators.combine import equal_mixture
 from calibrant.estimators.parameters import Constraints, count
 from calibrant.estimators.plan import Recipe
 from calibrant.estimators.validation import FitData
-from calibrant.networks import DeepGPSpec, MemberNetworks
+from calibrant.networks import DeepGPSpec, MemberNetworks, Networks, only_kind
 from calibrant.persistence import savable_model, savable_part
 from calibrant.training import Rows, Stage
 
@@ -105,14 +105,15 @@ class ProcessSamples:
 
     samples: int
 
-    def n_answers(self, networks: MemberNetworks) -> int:
+    def n_answers(self, networks: Networks) -> int:
         """Samples."""
         return self.samples
 
-    def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
+    def __call__(self, networks: Networks, x: Tensor) -> Distribution:
         """Mixtures whose aleatoric part is the noise of the likelihood."""
-        mixture = equal_mixture(networks.head, _process(networks).outputs(x, self.samples))
-        return mixture.with_epistemic(mixture.variance - float(_process(networks).noise))
+        process = _process(only_kind(networks))
+        mixture = equal_mixture(networks.head, process.outputs(x, self.samples))
+        return mixture.with_epistemic(mixture.variance - float(process.noise))
 
 
 def _process(network: MemberNetworks) -> DeepGaussianProcess:

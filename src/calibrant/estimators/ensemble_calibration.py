@@ -16,7 +16,7 @@ from calibrant.estimators.calibration_map import LEAST_HELD_OUT, CalibrationMap
 from calibrant.estimators.combine import WeightedMixture
 from calibrant.estimators.plan import Plan
 from calibrant.estimators.pool_extrapolation import (
-    best_share,
+    best_shares,
     extrapolate_pit,
     pit_shrinkage,
     pool_crps,
@@ -50,10 +50,10 @@ class EnsembleCalibration:
     def _on_hold_out(self, plan: Plan, predictor: Predictor) -> Predictor:
         held_out = plan.held_out
         assert held_out is not None
-        if plan.kinds == 2:
-            each = len(plan.members) // 2
+        if len(plan.groups) > 1:
+            each = plan.n_networks // len(plan.groups)
             batches = [predictor.precise.outputs(x) for _, x in predictor.batches(held_out.x)]
-            few = [i for i in range(2 * each) if i % each < _FEW_NETWORKS]
+            few = [i for i in range(plan.n_networks) if i % each < _FEW_NETWORKS]
             outputs = torch.cat(batches, dim=1).cpu()[few]
             y = plan.target.transform(held_out.y)
             shares = _shares(plan, outputs, y, held_out.weight, each)
@@ -74,15 +74,15 @@ class EnsembleCalibration:
         A row has those of `repeats` networks of each kind, while new rows are predicted by all
         networks: PIT values are extrapolated to the whole ensemble before the map is learned.
         """
-        sample, kinds, each = plan.sample, plan.kinds, len(plan.folds)
+        sample, kinds, each = plan.sample, len(plan.groups), len(plan.folds)
         repeats = plan.recipe.members
         outputs = _out_of_fold_outputs(plan, predictor)  # (kinds * repeats, n, n_outputs)
-        shares = _shares(plan, outputs, to_numpy(plan.rows.y), sample.weight, each)
+        shares = _shares(plan, outputs, plan.target.transform(sample.y), sample.weight, each)
         predictor = replace(predictor, combine=WeightedMixture(shares))
         if not self.recalibrate:
             return predictor
         n_rows, loc, scale = len(sample.y), float(plan.target.loc), float(plan.target.scale)
-        head = plan.network.head
+        head = plan.head
         ends = np.array(
             [
                 _cdf_ends(plan, head.distribution(each_out).affine(loc, scale), sample.y)
@@ -102,19 +102,20 @@ class EnsembleCalibration:
 
 def _out_of_fold_outputs(plan: Plan, predictor: Predictor) -> Tensor:
     """Out-of-fold outputs for every row, (kinds * repeats, n, n_outputs)."""
-    rows, repeats = plan.rows, plan.recipe.members
-    shape = (plan.kinds * repeats, len(rows.y), plan.network.head.n_outputs)
+    kinds, repeats, each = len(plan.groups), plan.recipe.members, len(plan.folds)
+    shape = (kinds, repeats, len(plan.sample.y), plan.head.n_outputs)
     outputs = torch.zeros(shape, dtype=torch.float64)
-    for i, (_, held_out) in enumerate(plan.folds * plan.kinds):
-        network = in_float64(predictor.networks.part(slice(i, i + 1)))
-        like = next(network.parameters())
-        for part in torch.as_tensor(held_out).split(predictor.rows_at_once(1)):
-            # The features of training: a row is not among its own neighbours.
-            inputs = rows.take(part.to(rows.y.device)).x.to(like)
-            outputs[i * repeats // len(plan.folds), part] = (
-                network.outputs(inputs)[0].cpu().double()
-            )
-    return outputs
+    for kind, group in enumerate(plan.groups):
+        for i, (_, held_out) in enumerate(plan.folds):
+            one = kind * each + i
+            network = in_float64(predictor.networks.part(slice(one, one + 1)))
+            like = next(network.parameters())
+            for part in torch.as_tensor(held_out).split(predictor.rows_at_once(1)):
+                # The features of training: a row is not among its own neighbours.
+                inputs = group.rows.take(part.to(like.device)).x.to(like)
+                result = network.outputs(inputs)[0].cpu().double()
+                outputs[kind, i * repeats // each, part] = result
+    return outputs.flatten(0, 1)
 
 
 def _shares(plan: Plan, outputs: Tensor, y: Array, weight: Array, each: int) -> Array:
@@ -123,17 +124,17 @@ def _shares(plan: Plan, outputs: Tensor, y: Array, weight: Array, each: int) -> 
     Parameters
     ----------
     outputs : tensor of shape (networks, n, n_outputs)
-        Networks that read the features of neighbours come first.
+        As many of each kind, one kind after another.
     y : array of shape (n,)
         Scaled targets.
     each : int
         Number of networks of each kind in the ensemble.
     """
-    if plan.kinds == 1:
+    kinds = len(plan.groups)
+    if kinds == 1:
         return np.ones(1)
-    crps = pool_crps(plan.network.head, outputs, y, weight)
-    first = best_share(crps, len(outputs) // 2, each)
-    return np.array([first, 1.0 - first])
+    crps = pool_crps(plan.head, outputs, y, weight)
+    return best_shares(crps, kinds, len(outputs) // kinds, each)
 
 
 def _cdf_ends(plan: Plan, dist: Distribution, y: Array) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from calibrant.checks import Array
 from calibrant.estimators.neighbours import Neighbours
-from calibrant.estimators.scaling import Scaler
+from calibrant.estimators.scaling import Scaler, scaled_target
 from calibrant.estimators.validation import Sample
 from calibrant.estimators.windows import Windows
 from calibrant.persistence import savable_part
@@ -59,7 +59,7 @@ def scaled_rows(
     return [
         Rows(
             scaled(sample.x),
-            tensor(target.transform(sample.y)),
+            tensor(scaled_target(target, sample.y)),
             tensor(sample.weight / sample.weight.mean()),
         )
         for sample in samples

@@ -57,9 +57,9 @@ class HeteroscedasticRegressor(BodyParameters, NetworkRegressor):
         Share of the hidden units dropped in a training step; recurrent layers drop the same ones
         in all steps of a sequence. None is 0 for the "mlp" and 0.1 for "lstm" and "gru". Ignored
         by your own module.
-    periodic : float, "auto" or None
+    periodic : float or None
         Initial scale of the learned frequencies of a periodic embedding of the inputs of the "mlp"
-        (`calibrant.networks.PeriodicEmbedding`); None or 0 is no embedding, "auto" is 0.1.
+        (`calibrant.networks.PeriodicEmbedding`), such as 0.1; None or 0 is no embedding.
     bounds : (low, high) or None
         Bounds of the target, None on a side without one; ``(0, None)`` keeps every quantile at or
         above 0.

@@ -21,7 +21,7 @@ from calibrant.estimators.parameters import Constraints, fraction
 from calibrant.estimators.plan import Plan, Recipe
 from calibrant.estimators.predictor import Predictor
 from calibrant.estimators.validation import FitData
-from calibrant.networks import GaussianHead, MemberNetworks, to_numpy
+from calibrant.networks import GaussianHead, MemberNetworks, Networks, only_kind, to_numpy
 from calibrant.persistence import savable_model, savable_part
 from calibrant.training import Rows, Stage
 
@@ -100,13 +100,13 @@ class LastLayerPosterior:
     prior_precision: float
     root: Array
 
-    def n_answers(self, networks: MemberNetworks) -> int:
+    def n_answers(self, networks: Networks) -> int:
         """One."""
         return 1
 
-    def __call__(self, networks: MemberNetworks, x: Tensor) -> Distribution:
+    def __call__(self, networks: Networks, x: Tensor) -> Distribution:
         """Normal distributions with their epistemic part."""
-        features, outputs = _features(networks, x)
+        features, outputs = _features(only_kind(networks), x)
         root = torch.as_tensor(self.root).to(features)
         epistemic = to_numpy((features @ root).square().sum(dim=-1))
         network = GaussianHead().distribution(outputs)
@@ -117,7 +117,7 @@ class LastLayerPosterior:
 @torch.no_grad()
 def add_posterior(plan: Plan, predictor: Predictor) -> Predictor:
     """Compute the posterior of the last layer from the training rows."""
-    network, train = predictor.precise, plan.sample
+    network, train = only_kind(predictor.precise), plan.sample
     last = network.single.output
     weight = torch.as_tensor(train.weight / train.weight.mean()).to(last.weight)
     parts = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import torch
@@ -16,7 +16,12 @@ from calibrant.errors import ParameterError
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
 from calibrant.estimators.combine import WeightedMixture
 from calibrant.estimators.ensemble_calibration import EnsembleCalibration
-from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
+from calibrant.estimators.objectives import (
+    mean_crps,
+    mean_loss,
+    mean_nll,
+    pit_values,
+)
 from calibrant.estimators.parameters import (
     Constraints,
     Ensemble,
@@ -26,8 +31,16 @@ from calibrant.estimators.parameters import (
     count,
     fraction,
 )
-from calibrant.estimators.plan import Recipe
-from calibrant.estimators.presets import PRESET_PARAMETERS, PRESETS, Preset, Quality
+from calibrant.estimators.plan import Kind, Recipe
+from calibrant.estimators.presets import (
+    PRESET_PARAMETERS,
+    PRESETS,
+    NetworkKind,
+    Preset,
+    Quality,
+    default_size,
+    preset,
+)
 from calibrant.estimators.validation import FitData
 from calibrant.kernels import (
     PUBLISHED_BANDWIDTHS,
@@ -39,12 +52,9 @@ from calibrant.kernels import (
     median_squared_distance,
 )
 from calibrant.losses import DistributionMatchingLoss, Match, kernel_score
-from calibrant.networks import MemberNetworks, MixtureHead, gaussian_head
+from calibrant.networks import Head, MemberNetworks, MixtureHead, gaussian_head
 from calibrant.persistence import savable_model
 from calibrant.training import Rows, Stage
-
-# A hold-out this small is too noisy to calibrate on and too costly to lose.
-_FEW_ROWS, _FOLDS_OF_FEW = 1000, 5
 
 
 @savable_model
@@ -62,26 +72,26 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
        more held-out rows show that one map is not enough.
 
     `quality` and the number of rows determine how many networks are trained, and whether one part
-    of the rows is held out from all of them or each fold from its own networks. The distribution
-    functions of several networks are averaged, ``F(y) = sum_i w_i F_i(y)``, before the map.
+    of the rows is held out from all of them or each fold from its own networks. Each network is an
+    ensemble of submodels that share its weights. The distribution functions of all are averaged,
+    ``F(y) = sum_i w_i F_i(y)``, before the map.
 
     `as_published` is Algorithm 1 of the paper to the letter.
 
     Parameters
     ----------
     quality : {"fast", "default", "best"}, default "default"
-        Training effort. It sets `components`, `periodic`, `epochs` and the fields of `matching` and
-        `ensemble` where they are None. "fast" is one Gaussian network with five epochs of matching
-        given the input. "default" is one network with a mixture head (ten, on five folds, below
-        1,000 rows), trained by the kernel score with averaged weights and a learning rate that
-        falls at the end. "best" trains such networks four times as long, on four folds dealt out
-        twice and of two kinds (``ensemble.neighbours``), and mixes them; a pilot decides about
-        `periodic`.
+        Training effort. It sets `components`, `periodic`, `epochs`, `hidden` and the fields of
+        `matching` and `ensemble` where they are None. "fast" is one Gaussian network with five
+        epochs of matching given the input. "default" trains by the kernel score: up to 12,000 rows
+        ten networks of two submodels (four up to 2,000 rows) on five folds, dealt out twice; on
+        larger tables one or two networks of eight submodels. "best" trains deeper networks of
+        three kinds (``ensemble.kinds``), of eight submodels, twice as long on the same folds, and
+        mixes them.
     components : int or None
         Gaussians per row; 1 is a mean and a variance. None is 5, and 1 for "fast".
-    periodic : float, "auto" or None
-        As in `HeteroscedasticRegressor`. With "auto", the choice of "best", a short training with
-        and without the embedding decides, by the CRPS of held-out rows.
+    periodic : float or None
+        As in `HeteroscedasticRegressor`; None is 0.1, and 0 for "fast".
     beta : float, default 0.5
         As in `HeteroscedasticRegressor`, for stage 1.
     epochs : int or None
@@ -199,7 +209,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
             for name, parameter in PRESET_PARAMETERS.items()
             if own[parameter] != left_open.get(name)
         }
-        return replace(PRESETS[self.quality], **chosen)
+        return replace(preset(self.quality, self.network), **chosen)
 
     def resolved_params(self) -> dict[str, Any]:
         """As in `GroupedParameters`, with None replaced by the preset of `quality`."""
@@ -219,38 +229,60 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
                 "matching.match=None leaves the kernel score alone: matching.score_weight must be "
                 "above 0."
             )
-        members, folds = self._members_and_folds(settings, data)
+        settings = self._sized(settings, data)
+        head = gaussian_head(settings.components, settings.submodels)
+        first, *others = self._kinds(settings, head)
         return Recipe(
-            network=self._spec(gaussian_head(settings.components), settings.periodic),
+            network=first.network,
+            more_kinds=tuple(others),
             stages=partial(self._stages, settings),
             combine=WeightedMixture(),
             calibrate=EnsembleCalibration(self.recalibrate),
-            members=members,
-            folds=folds,
-            neighbours=settings.neighbours,
+            members=settings.members,
+            folds=settings.folds,
             atoms=self.atoms,
-            choose_embedding=settings.periodic == "auto" and self.network == "mlp",
+            scaling=settings.scaling,
         )
 
-    def _members_and_folds(self, settings: Preset, data: FitData) -> tuple[int, int]:
-        """Networks and folds, where the user leaves them open.
+    def _kinds(self, settings: Preset, head: Head) -> list[Kind]:
+        """Kinds of networks; the first never reads neighbours, as that kind may be left out."""
+        unknown = set(settings.kinds) - set(get_args(NetworkKind))
+        if unknown or set(settings.kinds) <= {"neighbours"}:
+            raise ParameterError(
+                'ensemble.kinds must be "relu", "silu" or both, and may add "neighbours"; got '
+                f"{tuple(settings.kinds)}."
+            )
+        spec = replace(self._spec(head), hidden=settings.hidden and tuple(settings.hidden))
+        if self.network != "mlp":
+            return [Kind(spec)]
+        relu = replace(spec, periodic=settings.periodic, submodels=settings.submodels)
+        kinds = {
+            "relu": Kind(relu),
+            "silu": Kind(replace(relu, periodic=0.0, activation="silu")),
+            "neighbours": Kind(relu, neighbours=True),
+        }
+        return [kind for name, kind in kinds.items() if name in settings.kinds]
 
-        The default takes folds where a hold-out would be too small. With folds every row has two
-        networks or more that never saw it: how much these differ tells how the whole ensemble,
-        which the calibration map will be applied to, differs from them.
+    def _sized(self, settings: Preset, data: FitData) -> Preset:
+        """Networks, folds and submodels for the number of rows, where the user leaves them open.
+
+        With folds every row has two networks or more that never saw it: how much these differ
+        tells how the whole ensemble, which the calibration map will be applied to, differs from
+        them.
         """
-        own = self.ensemble or Ensemble()
-        members, folds = settings.members, settings.folds
-        if own.folds is None and data.chooses_rows:
-            # Not every module of a user's own can be batched over members.
-            can_batch = isinstance(self.network, str)
-            if self.quality == "default" and can_batch and len(data.sample.y) < _FEW_ROWS:
-                folds = _FOLDS_OF_FEW
-            if data.sample.groups is not None:
-                folds = min(folds, len(np.unique(data.sample.groups)))
-        if own.members is None and folds >= 2:
-            members = max(2, members)
-        return members, folds
+        own, rows = self.ensemble or Ensemble(), len(data.sample.y)
+        if self.quality == "default" and settings.submodels > 1:
+            size = default_size(rows)._asdict()
+            open_fields = {name: size[name] for name in size if getattr(own, name) is None}
+            settings = replace(settings, **open_fields)
+        if own.folds is None and data.sample.groups is not None:
+            groups = len(np.unique(data.sample.groups))
+            settings = replace(settings, folds=min(settings.folds, groups))
+        if not data.chooses_rows:
+            settings = replace(settings, folds=0 if own.folds is None else settings.folds)
+        if own.members is None and settings.folds >= 2:
+            settings = replace(settings, members=max(2, settings.members))
+        return settings
 
     def _stages(self, settings: Preset, rows: Rows) -> Sequence[Stage]:
         matching = self.matching or Matching()
@@ -259,16 +291,22 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
             partial(mean_nll, beta=self.beta),
             mean_nll,
             epochs=settings.epochs,
+            weight_decay=settings.weight_decay,
+            most_rows=settings.batch_size,
+            beta2=settings.beta2,
             pit=pit_values,
             crps=mean_crps,
         )
+        epochs = settings.matching_epochs
+        if matching.epochs is None:
+            epochs = settings.epochs_for(len(rows.y))
         size = matching.batch_size
         second = replace(
             first,
             number=2,
             loss=_matching_objective(matching, settings.match, rows),
             score=mean_crps,
-            epochs=settings.matching_epochs,
+            epochs=epochs,
             batch_size=first.batch_size if size == "auto" else size,
             lr=settings.matching_lr,
             patience=settings.matching_patience,
@@ -311,20 +349,20 @@ class MatchingObjective:
     def __call__(self, network: MemberNetworks, rows: Rows) -> Tensor:
         """Loss of a batch."""
         outputs = network.outputs(rows.x)
-        dist = network.head.torch_distribution(outputs)
         terms: list[Tensor] = []
         if self._matching is not None:
-            part, some = dist, rows
-            if isinstance(network.head, MixtureHead):
+            some, head, outputs_of = rows, network.head, outputs
+            if isinstance(head, MixtureHead):
                 # Two rows of a mixture are K^2 pairs of normals. A K-th of the rows, which are in
                 # random order, gives as many pairs as all rows would give single normals.
-                kept = slice(None, max(2, rows.n_rows // network.head.components))
+                kept = slice(None, max(2, rows.n_rows // (head.components * head.submodels)))
                 some = Rows(*(each[:, kept] for each in (rows.x, rows.y, rows.weight)))
-                part = network.head.torch_distribution(outputs[:, kept])
+                outputs_of = outputs[:, kept]
+            part = head.torch_distribution(outputs_of)
             terms.append(self._matching(part, some.y, some.flat, some.weight))
         if self.score_weight > 0:
-            score = kernel_score(dist, rows.y, self.score_kernel, torch.float32)
-            terms.append(self.score_weight * (rows.weight * score).mean(dim=-1))
+            score = partial(kernel_score, kernel=self.score_kernel, dtype=torch.float32)
+            terms.append(self.score_weight * mean_loss(score, network.head, outputs, rows))
         return terms[0] if len(terms) == 1 else terms[0] + terms[1]
 
     @staticmethod

@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import TypeGuard
+
+import torch
 from torch import Tensor
+from torch.distributions import Distribution as TorchDistribution
 
 from calibrant.estimators.combine import normal_of_points
 from calibrant.losses import crps, negative_log_likelihood
-from calibrant.networks import MemberNetworks
+from calibrant.networks import Head, MemberNetworks, MixtureHead
 from calibrant.training import Rows
+
+
+def mean_loss(
+    loss: Callable[[TorchDistribution, Tensor], Tensor], head: Head, outputs: Tensor, rows: Rows
+) -> Tensor:
+    """Weighted mean of a loss per row for every member, (M,).
+
+    Submodels have a loss each, whose mean is taken: the loss of their mixture would let them
+    specialise, so that the mixture is no better than one of them.
+    """
+    if not has_submodels(head):
+        return (rows.weight * loss(head.torch_distribution(outputs), rows.y)).mean(dim=-1)
+    dist = head.submodel_distribution(outputs)  # (M, K, n)
+    y, weight = (part.unsqueeze(-2).expand(dist.batch_shape) for part in (rows.y, rows.weight))
+    return (weight * loss(dist, y)).mean(dim=(-2, -1))
+
+
+def has_submodels(head: Head) -> TypeGuard[MixtureHead]:
+    """Whether networks with this head consist of several submodels."""
+    return isinstance(head, MixtureHead) and head.submodels > 1
 
 
 def mean_nll(network: MemberNetworks, rows: Rows, beta: float = 0.0) -> Tensor:
@@ -15,13 +41,17 @@ def mean_nll(network: MemberNetworks, rows: Rows, beta: float = 0.0) -> Tensor:
 
     With a `PointHead` it is half the mean squared error, up to a constant.
     """
-    dist = network(rows.x)
-    return (rows.weight * negative_log_likelihood(dist, rows.y, beta=beta)).mean(dim=-1)
+    loss = partial(negative_log_likelihood, beta=beta)
+    return mean_loss(loss, network.head, network.outputs(rows.x), rows)
 
 
 def mean_crps(network: MemberNetworks, rows: Rows) -> Tensor:
     """Weighted mean CRPS of every member, (M,), for normals and mixtures of normals."""
-    return (rows.weight * crps(network(rows.x), rows.y)).mean(dim=-1)
+    dist = network(rows.x)
+    # Of many normals per row, float32 is precise enough to choose an epoch, and faster.
+    dtype = torch.float32 if has_submodels(network.head) else torch.float64
+    score = crps(dist, rows.y, dtype)
+    return (rows.weight * score).mean(dim=-1)
 
 
 def pit_values(network: MemberNetworks, rows: Rows) -> Tensor:

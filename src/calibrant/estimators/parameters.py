@@ -110,20 +110,22 @@ class Training(ParameterGroup):
         L2 penalty of Adam; None is 1e-5, and 0 for a deep Gaussian process.
     validation_fraction : float, default 0.2
         Share of the training rows to hold out if `fit` gets neither validation rows nor `cv`.
-    scaling : {"standard", "minmax"}
-        How inputs and target are scaled; always fitted on training rows only.
+    scaling : {"standard", "robust", "minmax"} or None
+        How inputs and target are scaled, fitted on training rows only: by mean and standard
+        deviation, by median and quantiles with a smooth limit, or to [0, 1]. None is "standard",
+        and "robust" for the weight-sharing networks of `MMDRegressor`.
     """
 
     patience: int = 20
     weight_decay: float | None = None
     validation_fraction: float = 0.2
-    scaling: Scaling = "standard"
+    scaling: Scaling | None = None
 
     _parameter_constraints: ClassVar[Constraints] = {
         "patience": [count()],
         "weight_decay": [non_negative(), None],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "scaling": [StrOptions({"standard", "minmax"})],
+        "scaling": [StrOptions({"standard", "robust", "minmax"}), None],
     }
 
 
@@ -222,22 +224,29 @@ class Ensemble(ParameterGroup):
         Number of folds. Each fold has a network that is trained on the others and stopped on it,
         so every row is held out `members` times and all rows train the calibration map. 0 holds
         one part of the rows out from all networks, as do `validation_data` and `cv` of `fit`.
-    neighbours : bool or None
-        Train twice as many networks, half of which also read the targets of the nearest training
-        rows; the CRPS of held-out rows decides the weights of the two kinds. Only for the "mlp"
-        on tables of 100 to 200,000 rows, and if `fit` itself chooses the rows to hold out. The
-        model then keeps its training rows, inputs and targets, and `save` writes them: consider
-        their size, and who may read them.
+    submodels : int or None
+        Submodels of every network, which share its weight matrices: an ensemble for less than the
+        cost of as many networks (`calibrant.networks.BatchEnsembleMLP`). 1 is a plain network.
+        Only for the "mlp".
+    kinds : sequence of {"relu", "silu", "neighbours"} or None
+        Kinds of networks, as many of each; the CRPS of held-out rows decides their weights. "relu"
+        has a periodic embedding of the inputs (`periodic`), "silu" is smooth and has none,
+        "neighbours" is a "relu" that also reads the targets of the nearest training rows; it is
+        left out on tables of fewer than 100 or more than 200,000 rows, and where `fit` is told
+        which rows to hold out. The model then keeps its training rows, inputs and targets, and
+        `save` writes them: consider their size, and who may read them. Only for the "mlp".
     """
 
     members: int | None = None
     folds: int | None = None
-    neighbours: bool | None = None
+    submodels: int | None = None
+    kinds: Sequence[str] | None = None
 
     _parameter_constraints: ClassVar[Constraints] = {
         "members": [count(), None],
         "folds": [count(0), None],
-        "neighbours": ["boolean", None],
+        "submodels": [count(), None],
+        "kinds": ["array-like", None],
     }
 
 

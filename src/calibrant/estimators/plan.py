@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from calibrant.estimators.atoms import Atoms
 from calibrant.estimators.combine import Combine, SingleNetwork
@@ -20,11 +21,27 @@ from calibrant.estimators.scaling import Scaler, Scaling, fit_scaler, fit_target
 from calibrant.estimators.splits import Fold, cross_folds, inner_split
 from calibrant.estimators.validation import FitData, Sample
 from calibrant.estimators.windows import Windows
-from calibrant.networks import DeepGPSpec, MemberNetworks, MixtureHead, NetworkSpec
+from calibrant.networks import (
+    DeepGPSpec,
+    Head,
+    MixtureHead,
+    Networks,
+    NetworkSpec,
+    to_numpy,
+)
 from calibrant.training import MemberRows, Rows, Stage, resolve_device
 
+_KIND_NAMES = ("networks", "2nd kind", "3rd kind")
 LEAST_ROWS_PER_FOLD = 5  # with fewer, one part of the rows is held out instead
 _NEIGHBOURS_ROWS = (100, 200_000)  # fewer rows are not near enough, more are slow to search
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of network, and whether it reads the targets of the nearest training rows."""
+
+    network: NetworkSpec
+    neighbours: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +52,8 @@ class Recipe:
     ----------
     network : NetworkSpec or DeepGPSpec
         Without the number of inputs, which the plan adds.
+    more_kinds : tuple of Kind
+        Further kinds of networks, as many of each; they have the same head.
     stages : callable
         Returns the stages of training for the scaled training rows.
     combine : Combine
@@ -42,32 +61,47 @@ class Recipe:
     calibrate : callable or None
         Returns the final predictor for the plan and the predictor of the trained networks.
     members, folds : int
-        Number of networks; with folds, `members` networks for each fold, trained on the others.
-    neighbours : bool
-        Train a second kind of network that reads the targets of the nearest training rows.
+        Number of networks of a kind; with folds, `members` networks for each fold, trained on the
+        others.
     atoms : bool
         Give repeated values of the target a probability.
-    choose_embedding : bool
-        Train a pilot first, which decides whether the networks use their periodic embedding.
+    scaling : Scaling
+        Scaling of inputs and target, where the user leaves it open.
     """
 
     network: NetworkSpec | DeepGPSpec
+    more_kinds: tuple[Kind, ...] = ()
     stages: Callable[[Rows], Sequence[Stage]]
     combine: Combine = field(default_factory=SingleNetwork)
     calibrate: Callable[[Plan, Predictor], Predictor] | None = None
     members: int = 1
     folds: int = 0
-    neighbours: bool = False
     atoms: bool = False
-    choose_embedding: bool = False
+    scaling: Scaling = "standard"
 
 
-@dataclass(frozen=True)
-class Member:
-    """One network of a model: its seed, and whether it reads the features of neighbours."""
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Networks of one kind, which are trained as one batch.
 
-    seed: int
-    reads_neighbours: bool = True
+    Parameters
+    ----------
+    network : NetworkSpec or DeepGPSpec
+    seeds : tuple of int
+        One for each network.
+    rows : Rows
+        Scaled rows of the sample.
+    train, validation : Rows or MemberRows
+        Rows for training and for early stopping of the networks.
+    stages : tuple of Stage
+    """
+
+    network: NetworkSpec | DeepGPSpec
+    seeds: tuple[int, ...]
+    rows: Rows
+    train: Rows | MemberRows
+    validation: Rows | MemberRows
+    stages: tuple[Stage, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,15 +122,8 @@ class Plan:
     features : Features
     target : Scaler
     atoms : Atoms
-    network : NetworkSpec or DeepGPSpec
-    members : tuple of Member
-    rows : Rows
-        Scaled rows of `sample`.
-    train, validation : Rows or MemberRows
-        Rows for training and for early stopping of the members.
-    stages : tuple of Stage
-    use_embedding : bool
-        Whether networks use their periodic embedding, if they have one.
+    groups : tuple of Group
+        The networks, one group for each kind.
     bounds : (low, high) or None
     verbose : bool
     """
@@ -109,32 +136,31 @@ class Plan:
     features: Features
     target: Scaler
     atoms: Atoms
-    network: NetworkSpec | DeepGPSpec
-    members: tuple[Member, ...]
-    rows: Rows
-    train: Rows | MemberRows
-    validation: Rows | MemberRows
-    stages: tuple[Stage, ...]
-    use_embedding: bool = True
+    groups: tuple[Group, ...]
     bounds: Bounds | None = None
     verbose: bool = False
 
     @property
-    def kinds(self) -> int:
-        """Kinds of networks: 2 where some read the features of neighbours and some do not."""
-        return 1 if self.features.neighbours is None else 2
+    def head(self) -> Head:
+        """Head of all networks."""
+        return self.groups[0].network.head
+
+    @property
+    def n_networks(self) -> int:
+        """Number of networks of all kinds."""
+        return sum(len(group.seeds) for group in self.groups)
 
     @property
     def n_held_out(self) -> int:
         """Number of rows that the calibration is learned from."""
         return len(self.sample.y if self.held_out is None else self.held_out.y)
 
-    def predictor(self, networks: MemberNetworks) -> Predictor:
+    def predictor(self, networks: Networks) -> Predictor:
         """Return the predictor of trained networks, not yet calibrated."""
         return Predictor(
             features=self.features,
             target=self.target,
-            spec=self.network,
+            specs=tuple(group.network for group in self.groups),
             networks=networks,
             combine=self.recipe.combine,
             atoms=self.atoms,
@@ -142,18 +168,17 @@ class Plan:
         )
 
     def __str__(self) -> str:
-        rows = f"{len(self.rows.y):,} rows to train on"
+        rows = f"{len(self.sample.y):,} rows to train on"
         if self.folds:
             count = self.recipe.folds
             held_out = f"{count} folds, rows split {len(self.folds) // count} times"
         else:
             held_out = f"{self.n_held_out:,} rows"
         lines = [
-            ("networks", f"{len(self.members)} x {self.network}, {_head_in_words(self.network)}"),
+            *zip(_KIND_NAMES, map(_networks_in_words, self.groups), strict=False),
             ("features", _features_in_words(self)),
             ("held out", held_out),
-            *([("pilot", "decides about the embedding")] if self.recipe.choose_embedding else []),
-            *((f"stage {s.number}", _stage_in_words(s)) for s in self.stages),
+            *((f"stage {s.number}", _stage_in_words(s)) for s in self.groups[0].stages),
         ]
         return "\n".join([f"{self.name}: {rows}", *(f"  {name:<9} {text}" for name, text in lines)])
 
@@ -170,11 +195,26 @@ def make_plan(
 ) -> Plan:
     """Split and scale the rows, and determine the networks and their stages."""
     split = _split(recipe, data, training.validation_fraction)
-    scaler, target = _fit_scalers(split.train, training.scaling)
+    scaler, target = _fit_scalers(split.train, training.scaling or recipe.scaling)
     index = _neighbour_index(recipe, data, split.train, scaler, target)
     features = Features(scaler, None if index is None else index.neighbours)
-    rows, train, validation = _scaled(split, features, target, index, resolve_device(device))
     atoms = _atoms(recipe, split.train.y, target)
+    samples = [split.train] if split.held_out is None else [split.train, split.held_out]
+    scaled = scaled_rows(samples, scaler, target, resolve_device(device))
+    kinds = [Kind(recipe.network), *recipe.more_kinds]  # type: ignore[arg-type]
+    groups = []
+    for i, kind in enumerate(kind for kind in kinds if index is not None or not kind.neighbours):
+        rows, train, validation = _group_rows(split, scaled, index if kind.neighbours else None)
+        spec = _sized(kind.network, split.train, rows, atoms, target)
+        group = Group(
+            network=spec,
+            seeds=_seeds(recipe, data.seed, i),
+            rows=rows,
+            train=train,
+            validation=validation,
+            stages=tuple(recipe.stages(rows)),
+        )
+        groups.append(group)
     return Plan(
         name=name,
         recipe=recipe,
@@ -184,12 +224,7 @@ def make_plan(
         features=features,
         target=target,
         atoms=atoms,
-        network=_network(recipe, split.train, features, atoms, target, rows),
-        members=_members(recipe, data.seed, kinds=1 if index is None else 2),
-        rows=rows,
-        train=train,
-        validation=validation,
-        stages=tuple(recipe.stages(rows)),
+        groups=tuple(groups),
         bounds=bounds,
         verbose=verbose,
     )
@@ -235,28 +270,30 @@ def _fit_scalers(sample: Sample, scaling: Scaling) -> tuple[Scaler, Scaler]:
     return fit_scaler(x, weight, scaling), fit_target_scaler(sample.y, sample.weight, scaling)
 
 
-def _scaled(
-    split: Split,
-    features: Features,
-    target: Scaler,
-    index: NeighbourIndex | None,
-    device: torch.device,
+def _group_rows(
+    split: Split, scaled: Sequence[Rows], index: NeighbourIndex | None
 ) -> tuple[Rows, Rows | MemberRows, Rows | MemberRows]:
-    """All rows of a model, and those that its members are trained and stopped on."""
-    samples = [split.train] if split.held_out is None else [split.train, split.held_out]
-    plain, *held_out = scaled_rows(samples, features.scaler, target, device)
+    """All rows of a group of networks, and those that they are trained and stopped on.
+
+    Parameters
+    ----------
+    scaled : scaled rows of both sides of the split, or of the one
+    index : NeighbourIndex or None
+        For networks that read features of the nearest training rows.
+    """
+    plain, *held_out = scaled
     rows = plain if index is None else plain.with_inputs(index.features())
-    if split.held_out is not None:
+    if held_out:
         (validation,) = held_out
         if index is not None:
-            inputs = features.scaler.transform(np.asarray(split.held_out.x))
+            inputs = to_numpy(validation.x)
             validation = validation.with_inputs(index.neighbours.transform(inputs))
         return rows, rows, validation
     inner, outer = ([fold[side] for fold in split.folds] for side in (0, 1))
+    validation_rows = MemberRows.of(rows, outer)
     if index is None:
-        return rows, MemberRows.of(rows, inner), MemberRows.of(rows, outer)
-    train = _rows_with_neighbours(plain, index, inner)
-    return rows, train.repeated(2), MemberRows.of(rows, outer).repeated(2)
+        return rows, MemberRows.of(rows, inner), validation_rows
+    return rows, _rows_with_neighbours(plain, index, inner), validation_rows
 
 
 def _atoms(recipe: Recipe, y: NDArray[np.float64], target: Scaler) -> Atoms:
@@ -266,18 +303,30 @@ def _atoms(recipe: Recipe, y: NDArray[np.float64], target: Scaler) -> Atoms:
     return Atoms.find(y, float(target.scale), as_components=in_mixture)
 
 
-def _network(
-    recipe: Recipe, sample: Sample, features: Features, atoms: Atoms, target: Scaler, rows: Rows
+def _sized(
+    network: NetworkSpec | DeepGPSpec, sample: Sample, rows: Rows, atoms: Atoms, target: Scaler
 ) -> NetworkSpec | DeepGPSpec:
     """Complete the description of the network with what the data decide."""
-    steps = sample.x.length if isinstance(sample.x, Windows) else None
-    network = recipe.network.sized(features.n_inputs, steps, rows)
-    if not isinstance(network, NetworkSpec):
-        return network
-    if len(atoms.spikes) and isinstance(network.head, MixtureHead):
-        head = replace(network.head, spikes=len(atoms.spikes))
-        network = replace(network, head=head, fixed=atoms.fixed_outputs(target))
-    return replace(network, gated=features.neighbours is not None)
+    if isinstance(sample.x, Windows):
+        _, steps, n_inputs = sample.x.shape
+        sized = network.sized(n_inputs, steps, rows)
+    else:
+        sized = network.sized(rows.x.shape[1], None, rows)
+    if not isinstance(sized, NetworkSpec):
+        return sized
+    if len(atoms.spikes) and isinstance(sized.head, MixtureHead):
+        head = replace(sized.head, spikes=len(atoms.spikes))
+        sized = replace(sized, head=head, fixed=atoms.fixed_outputs(target))
+    if sized.periodic and sized.steps is None:
+        sized = replace(sized, embedded=_with_many_values(rows.x))
+    return sized
+
+
+def _with_many_values(x: Tensor) -> tuple[int, ...]:
+    """Columns of more than two values: waves of two values are no more than these two."""
+    low, high = x.amin(dim=0), x.amax(dim=0)
+    between = ((x > low) & (x < high)).any(dim=0)
+    return tuple(between.nonzero()[:, 0].tolist())
 
 
 def _neighbour_index(
@@ -285,7 +334,7 @@ def _neighbour_index(
 ) -> NeighbourIndex | None:
     least, most = _NEIGHBOURS_ROWS
     if (
-        not (recipe.neighbours and data.chooses_rows and _is_mlp(recipe.network))
+        not (any(kind.neighbours for kind in recipe.more_kinds) and data.chooses_rows)
         or isinstance(sample.x, Windows)
         or (sample.groups is not None and len(np.unique(sample.groups)) < 2)
         or not least <= len(sample.y) <= most
@@ -307,30 +356,31 @@ def _rows_with_neighbours(
     )
 
 
-def _members(recipe: Recipe, seed: int, kinds: int) -> tuple[Member, ...]:
-    """Members with different seeds; the first has the seed of a single network."""
+def _seeds(recipe: Recipe, seed: int, kind: int) -> tuple[int, ...]:
+    """Different seeds for the networks of a kind; the very first is that of a single network."""
     each = recipe.members * max(1, recipe.folds)
-    more = np.random.default_rng(seed).integers(np.iinfo(np.int32).max, size=kinds * each - 1)
-    seeds = [seed, *(int(value) for value in more)]
-    return tuple(Member(own, reads_neighbours=i < each) for i, own in enumerate(seeds))
+    end = (kind + 1) * each
+    more = np.random.default_rng(seed).integers(np.iinfo(np.int32).max, size=end - 1)
+    return (seed, *(int(value) for value in more))[-each:]
 
 
-def _is_mlp(network: NetworkSpec | DeepGPSpec) -> bool:
-    return isinstance(network, NetworkSpec) and network.body == "mlp"
-
-
-def _head_in_words(network: NetworkSpec | DeepGPSpec) -> str:
-    head = network.head
+def _networks_in_words(group: Group) -> str:
+    network, head = group.network, group.network.head
     if isinstance(head, MixtureHead):
-        return f"mixture of {head.components + head.spikes} Gaussians"
-    return f"{type(head).__name__.removesuffix('Head').lower()} output"
+        output = f"mixture of {head.components + head.spikes} Gaussians"
+    else:
+        output = f"{type(head).__name__.removesuffix('Head').lower()} output"
+    return f"{len(group.seeds)} x {network}, {output}"
 
 
 def _features_in_words(plan: Plan) -> str:
-    inputs = len(plan.features.scaler.loc)
-    steps = "" if plan.network.steps is None else f" in each of {plan.network.steps} steps"
+    inputs, length = len(plan.features.scaler.loc), plan.groups[0].network.steps
+    steps = "" if length is None else f" in each of {length} steps"
     words = f"{inputs} scaled inputs{steps}"
-    return words if plan.kinds == 1 else f"{words}; half of the networks read neighbours, too"
+    if plan.features.neighbours is None:
+        return words
+    kind, more = _KIND_NAMES[len(plan.groups) - 1], plan.features.neighbours.n_features
+    return f"{words}, for the {kind} also {more} of the nearest training rows"
 
 
 def _stage_in_words(stage: Stage) -> str:

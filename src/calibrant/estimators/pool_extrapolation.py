@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations, product
 
 import numpy as np
 from scipy.optimize import brentq
@@ -16,7 +17,8 @@ from calibrant.networks import Head
 _LEAST = 0.2  # smallest factor: a stronger shrinkage would be no extrapolation any more
 _END = 1e-12  # smallest probability, so that normal scores stay finite
 _CRPS_ROWS = 5_000  # enough to tell which kind of network is better
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # weights of the first of two kinds of networks
+_TIE = 5e-4  # difference of CRPS that is not worth uneven weights
+_STEPS = 8  # the weights of kinds are multiples of an eighth
 
 
 def pit_shrinkage(values: Array, shares: Array, each: int) -> float:
@@ -75,8 +77,10 @@ def _scaled_scores(levels: Array, factor: float) -> Array:
     return scaled
 
 
-def best_share(crps: Callable[[tuple[int, ...]], float], repeats: int, each: int) -> float:
-    """Weight of the first of two kinds of networks with the lowest CRPS of the ensemble.
+def best_shares(
+    crps: Callable[[tuple[int, ...]], float], kinds: int, repeats: int, each: int
+) -> Array:
+    """Weights of the kinds of networks with the lowest CRPS of the ensemble, (kinds,).
 
     The CRPS of a mixture with weights w is ``sum_i w_i c_i - 1/2 sum_ij w_i w_j D_ij``, with the
     CRPS c of its parts and D the squared distance of their distribution functions, which follows
@@ -85,33 +89,39 @@ def best_share(crps: Callable[[tuple[int, ...]], float], repeats: int, each: int
     Parameters
     ----------
     crps : callable
-        Mean CRPS of the equally weighted mixture of the networks at some positions; the first
-        kind comes first.
+        Mean CRPS of the equally weighted mixture of the networks at some positions; one kind comes
+        after the other.
+    kinds : int
     repeats : int
         Number of networks of each kind that `crps` knows.
     each : int
         Number of networks of each kind in the whole ensemble.
     """
-    first, second = range(repeats), range(repeats, 2 * repeats)
-    alone = [crps((i,)) for i in range(2 * repeats)]
+    alone = np.array([crps((i,)) for i in range(kinds * repeats)])
+    apart = np.zeros((kinds * repeats,) * 2)
+    for i, j in combinations(range(kinds * repeats), 2):
+        apart[i, j] = apart[j, i] = 4.0 * (0.5 * (alone[i] + alone[j]) - crps((i, j)))
+    blocks = apart.reshape(kinds, repeats, kinds, repeats)
+    distance = blocks.mean(axis=(1, 3))
+    # Within a kind two networks are the same one with probability 1 / each.
+    others = distance.sum(axis=1) / max(1, kinds - 1)
+    own = np.diagonal(distance) * repeats / (repeats - 1) if repeats > 1 else others
+    np.fill_diagonal(distance, (1.0 - 1.0 / each) * own)
+    score = alone.reshape(kinds, repeats).mean(axis=1)
 
-    def distance(pairs: list[tuple[int, int]]) -> float:
-        apart = [4.0 * (0.5 * (alone[i] + alone[j]) - crps((i, j))) for i, j in pairs]
-        return float(np.mean(apart))
+    def expected(shares: Array) -> float:
+        return float(shares @ score - 0.5 * shares @ distance @ shares)
 
-    across = distance([(i, j) for i in first for j in second])
-    score, within = [], []
-    for kind in (first, second):
-        score.append(float(np.mean([alone[i] for i in kind])))
-        pairs = [(i, j) for i in kind for j in kind if i < j]
-        within.append((1.0 - 1.0 / each) * (distance(pairs) if pairs else across))
+    # Noise must not decide between kinds: the most even shares that are about as good as the best.
+    least = (1.0 + _TIE) * min(map(expected, _shares(kinds)))
+    good = (shares for shares in _shares(kinds) if expected(shares) <= least)
+    return min(good, key=lambda shares: float(shares @ shares))
 
-    def expected(share: float) -> float:
-        other = 1.0 - share
-        spread = share**2 * within[0] + other**2 * within[1] + 2.0 * share * other * across
-        return share * score[0] + other * score[1] - 0.5 * spread
 
-    return min(SHARES, key=expected)
+def _shares(kinds: int) -> list[Array]:
+    """All weights of kinds in steps of an eighth that add up to 1."""
+    parts = (np.array(each) for each in product(range(_STEPS + 1), repeat=kinds))
+    return [each / _STEPS for each in parts if each.sum() == _STEPS]
 
 
 def pool_crps(

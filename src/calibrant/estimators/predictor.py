@@ -20,7 +20,7 @@ from calibrant.estimators.combine import Combine
 from calibrant.estimators.features import Features
 from calibrant.estimators.scaling import Scaler
 from calibrant.estimators.windows import Windows
-from calibrant.networks import DeepGPSpec, MemberNetworks, NetworkSpec
+from calibrant.networks import DeepGPSpec, MemberNetworks, Networks, NetworkSpec, join_kinds
 from calibrant.persistence import savable_part
 
 Inputs = NDArray[np.float64] | Windows
@@ -41,9 +41,9 @@ class Predictor:
     ----------
     features : Features
     target : Scaler
-    spec : NetworkSpec or DeepGPSpec
-        Description from which the networks are built.
-    networks : MemberNetworks
+    specs : tuple of NetworkSpec or DeepGPSpec
+        Descriptions from which the networks are built, one for each kind.
+    networks : MemberNetworks or NetworkKinds
     combine : Combine
     atoms : Atoms
     map : CalibrationMap or None
@@ -52,8 +52,8 @@ class Predictor:
 
     features: Features
     target: Scaler
-    spec: NetworkSpec | DeepGPSpec
-    networks: MemberNetworks
+    specs: tuple[NetworkSpec | DeepGPSpec, ...]
+    networks: Networks
     combine: Combine
     atoms: Atoms = field(default_factory=Atoms)
     map: CalibrationMap | None = None
@@ -90,10 +90,10 @@ class Predictor:
 
     def rows_at_once(self, answers: int) -> int:
         """Rows to predict at a time if each has this many outputs."""
-        return max(1, _PREDICT_ROWS // (answers * (self.spec.steps or 1)))
+        return max(1, _PREDICT_ROWS // (answers * (self.specs[0].steps or 1)))
 
     @cached_property
-    def precise(self) -> MemberNetworks:
+    def precise(self) -> Networks:
         """The networks in float64, or in the highest precision of their device."""
         return in_float64(self.networks)
 
@@ -110,18 +110,24 @@ class Predictor:
 
     def saved_fields(self) -> dict[str, Any]:
         """All fields, with weights by name instead of the networks."""
-        names = ("features", "target", "spec", "combine", "atoms", "map", "bounds")
+        names = ("features", "target", "specs", "combine", "atoms", "map", "bounds")
         weights = {name: value.cpu().numpy() for name, value in self.networks.by_name().items()}
         return {name: getattr(self, name) for name in names} | {"weights": weights}
 
     @classmethod
-    def from_fields(cls, *, spec: Any, weights: dict[str, NDArray[Any]], **fields: Any) -> Self:
-        """Rebuild the networks from their description and load the weights."""
-        size = len(next(iter(weights.values())))
+    def from_fields(
+        cls, *, specs: tuple[Any, ...], weights: dict[str, NDArray[Any]], **fields: Any
+    ) -> Self:
+        """Rebuild the networks from their descriptions and load the weights."""
+        several = len(specs) > 1
+        kinds = []
         with torch.random.fork_rng(devices=[]):  # the random initial weights are replaced
-            networks = assemble(spec, [spec.build() for _ in range(size)])
+            for i, spec in enumerate(specs):
+                own = (v for name, v in weights.items() if not several or name.startswith(f"{i}."))
+                kinds.append(assemble(spec, [spec.build() for _ in range(len(next(own)))]))
+        networks = join_kinds(kinds, [spec.n_inputs for spec in specs])
         networks.load_by_name({name: torch.as_tensor(value) for name, value in weights.items()})
-        return cls(spec=spec, networks=networks.eval(), **fields)
+        return cls(specs=tuple(specs), networks=networks.eval(), **fields)
 
 
 def assemble(spec: NetworkSpec | DeepGPSpec, networks: list[Any]) -> MemberNetworks:
@@ -129,7 +135,7 @@ def assemble(spec: NetworkSpec | DeepGPSpec, networks: list[Any]) -> MemberNetwo
     return MemberNetworks(networks, sequences=spec.steps is not None)
 
 
-def in_float64(networks: MemberNetworks) -> MemberNetworks:
+def in_float64(networks: Networks) -> Networks:
     """Copy of the networks in float64, or in the highest precision of their device."""
     device = next(networks.parameters()).device
     return copy.deepcopy(networks).to(torch.float32 if device.type == "mps" else torch.float64)

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from calibrant.estimators.scaling import Scaling
 from calibrant.losses import Match
 
 Quality = Literal["fast", "default", "best"]
+NetworkKind = Literal["relu", "silu", "neighbours"]
+
+_FULL_EPOCHS = 8_000  # rows up to which all epochs are needed; larger tables need fewer
+
+
+class EnsembleSize(NamedTuple):
+    """How many networks are trained, on which rows, and how many submodels each has."""
+
+    members: int
+    folds: int
+    submodels: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,21 +35,43 @@ class Preset:
     matching_patience: int
     average: float
     decay: float
-    periodic: float | Literal["auto"] = 0.0
+    periodic: float = 0.0
     members: int = 1
     folds: int = 0
-    neighbours: bool = False
+    submodels: int = 1
+    kinds: tuple[NetworkKind, ...] = ("relu",)
+    # What has no parameter of its own that could be None.
+    hidden: tuple[int, ...] | None = None
+    batch_size: int = 256
+    beta2: float = 0.999
+    weight_decay: float = 1e-5
+    scaling: Scaling = "standard"
+
+    def epochs_for(self, n_rows: int) -> int:
+        """Epochs of stage 2 for this many training rows: more rows are more steps per epoch."""
+        if self.submodels == 1:
+            return self.matching_epochs
+        return max(4, round(self.matching_epochs * math.sqrt(min(1.0, _FULL_EPOCHS / n_rows))))
 
 
+# Chosen on development tables; docs/explanation/default.md has the ablation.
 _DEFAULT = Preset(
     components=5,
-    epochs=10,  # the likelihood only has to find the shape of the noise
+    epochs=2,  # the likelihood only has to find the shape of the noise
     match=None,
-    matching_epochs=100,
-    matching_lr=1e-3,
-    matching_patience=60,
-    average=5.0,
-    decay=0.25,
+    matching_epochs=60,
+    matching_lr=4e-3,
+    matching_patience=16,
+    average=2.0,
+    decay=0.5,
+    periodic=0.1,
+    members=2,
+    folds=5,
+    submodels=2,
+    batch_size=128,
+    beta2=0.95,
+    weight_decay=0.0,
+    scaling="robust",
 )
 PRESETS: dict[Quality, Preset] = {
     "fast": Preset(
@@ -51,9 +86,57 @@ PRESETS: dict[Quality, Preset] = {
     ),
     "default": _DEFAULT,
     "best": replace(
-        _DEFAULT, periodic="auto", members=2, folds=4, matching_epochs=400, neighbours=True
+        _DEFAULT,
+        matching_epochs=120,
+        matching_patience=24,
+        submodels=8,
+        kinds=("relu", "silu", "neighbours"),
+        hidden=(256, 256, 256),
     ),
 }
+# Recurrent networks and modules of the user: no submodels, and slower but safer training.
+_PLAIN = replace(
+    _DEFAULT,
+    epochs=10,
+    matching_epochs=100,
+    matching_lr=1e-3,
+    matching_patience=60,
+    average=5.0,
+    decay=0.25,
+    periodic=0.0,
+    members=1,
+    folds=0,
+    submodels=1,
+    batch_size=256,
+    beta2=0.999,
+    weight_decay=1e-5,
+    scaling="standard",
+)
+_PLAIN_PRESETS: dict[Quality, Preset] = {
+    "fast": PRESETS["fast"],
+    "default": _PLAIN,
+    "best": replace(_PLAIN, members=2, folds=4, matching_epochs=400),
+}
+
+
+def preset(quality: Quality, network: object) -> Preset:
+    """Return the preset of a quality for the "mlp" or another network."""
+    return (PRESETS if network == "mlp" else _PLAIN_PRESETS)[quality]
+
+
+def default_size(n_rows: int) -> EnsembleSize:
+    """Ensemble of the default for this many rows, at about the price of boosted trees.
+
+    Folds use all rows, at the price of ten networks. On large tables few networks that are trained
+    long are better than many that are trained briefly, and a hold-out costs little.
+    """
+    if n_rows <= 2_000:
+        return EnsembleSize(members=2, folds=5, submodels=4)
+    if n_rows <= 12_000:
+        return EnsembleSize(members=2, folds=5, submodels=2)
+    if n_rows <= 25_000:
+        return EnsembleSize(members=2, folds=0, submodels=8)
+    return EnsembleSize(members=1, folds=0, submodels=8)
 
 
 # The parameter of `MMDRegressor` that takes the place of each value.
@@ -69,14 +152,16 @@ PRESET_PARAMETERS = {
     "decay": "matching__decay",
     "members": "ensemble__members",
     "folds": "ensemble__folds",
-    "neighbours": "ensemble__neighbours",
+    "submodels": "ensemble__submodels",
+    "kinds": "ensemble__kinds",
+    "hidden": "hidden",
 }
 
 
 def limited_epochs(quality: Quality, epochs: int) -> dict[str, int]:
     """Parameters of `MMDRegressor` that limit each stage of a quality to `epochs`."""
-    preset = PRESETS[quality]
+    chosen = PRESETS[quality]
     return {
-        "epochs": min(epochs, preset.epochs),
-        "matching__epochs": min(epochs, preset.matching_epochs),
+        "epochs": min(epochs, chosen.epochs),
+        "matching__epochs": min(epochs, chosen.matching_epochs),
     }

@@ -6,47 +6,86 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 import numpy as np
+from scipy.special import ndtri
 
 from calibrant.checks import Array
 from calibrant.persistence import savable_part
 
-Scaling = Literal["standard", "minmax"]
+Scaling = Literal["standard", "robust", "minmax"]
+
+_SMOOTH_LIMIT = 8.0  # robust units that no input exceeds
+_TARGET_LIMIT = 50.0  # robust units beyond which a training target counts as at the limit
 
 
 @savable_part
 @dataclass(frozen=True, eq=False)
 class Scaler:
-    """``(value - loc) / scale``, column by column."""
+    """``z = (value - loc) / scale``, column by column.
+
+    With a `limit` it is ``z / sqrt(1 + (z / limit)^2)``, which never exceeds it: rows far from the
+    training rows look like rows at their edge.
+    """
 
     loc: Array
     scale: Array
+    limit: float | None = None
 
     def transform(self, values: Array) -> Array:
         """Scale values of shape (n, d), or (n,) for a target."""
-        return (values - self.loc) / self.scale
+        scaled = (values - self.loc) / self.scale
+        if self.limit is None:
+            return scaled
+        return scaled / np.hypot(1.0, scaled / self.limit)
 
 
 def fit_scaler(values: Array, weights: Array, scaling: Scaling) -> Scaler:
-    """Fit on training rows: mean and standard deviation, or minimum and range.
+    """Fit the scaling of inputs, (n, d), on training rows.
 
-    A constant column is only shifted: it becomes 0.
+    "standard" is mean and standard deviation, "minmax" minimum and range, "robust" the median and
+    the distance of the quartiles, 1.35 standard deviations of a normal, with a smooth limit. A
+    constant column is only shifted: it becomes 0.
     """
+    if scaling == "robust":
+        used = values[weights > 0]
+        low, first, loc, third, high = np.quantile(used, [0.0, 0.25, 0.5, 0.75, 1.0], axis=0)
+        # Half of a column may have one value: a rare one must then not be thousands of units away.
+        few = third - first <= 1e-9 * (high - low)
+        scale = np.where(few, (high - low) / 2.0, third - first) / 1.35
+        return _scaler(values, loc, scale, _SMOOTH_LIMIT)
     if scaling == "minmax":
-        loc, scale = values.min(axis=0), np.ptp(values, axis=0)
-    else:
-        # In units of the largest value, because squares of 1e200 would overflow.
-        unit = np.maximum(np.abs(values).max(axis=0), np.finfo(np.float64).tiny)
-        share = values / unit
-        centre = np.average(share, axis=0, weights=weights)
-        spread = np.sqrt(np.average((share - centre) ** 2, axis=0, weights=weights))
-        loc, scale = centre * unit, spread * unit
+        return _scaler(values, values.min(axis=0), np.ptp(values, axis=0))
+    # In units of the largest value, because squares of 1e200 would overflow.
+    unit = np.maximum(np.abs(values).max(axis=0), np.finfo(np.float64).tiny)
+    share = values / unit
+    centre = np.average(share, axis=0, weights=weights)
+    spread = np.sqrt(np.average((share - centre) ** 2, axis=0, weights=weights))
+    return _scaler(values, centre * unit, spread * unit)
+
+
+def _scaler(values: Array, loc: Array, scale: Array, limit: float | None = None) -> Scaler:
     # In a constant column, a remaining spread is rounding.
     constant = scale <= 1e-14 * np.abs(values).max(axis=0)
-    return Scaler(np.asarray(loc), cast(Array, np.where(constant, 1.0, scale)))
+    return Scaler(np.asarray(loc), cast(Array, np.where(constant, 1.0, scale)), limit)
 
 
 def fit_target_scaler(y: Array, weights: Array, scaling: Scaling) -> Scaler:
-    """As `fit_scaler`; the scale of a constant target is a millionth of its size."""
+    """As `fit_scaler`; the scale of a constant target is a millionth of its size.
+
+    "robust" is the median and the central 90% of the values in standard deviations of a normal, so
+    that one wild value does not set the unit.
+    """
     if np.ptp(y) == 0:
         return Scaler(y[:1].reshape(()), np.asarray(1e-6 * (abs(y[0]) or 1.0)))
-    return fit_scaler(y, weights, scaling)
+    if scaling != "robust":
+        return fit_scaler(y, weights, scaling)
+    used = y[weights > 0]
+    for level in (0.95, 0.99):  # most values may be equal, such as zeros
+        low, centre, high = np.quantile(used, [1.0 - level, 0.5, level])
+        if high - low > 1e-9 * np.ptp(used):
+            return Scaler(np.asarray(centre), np.asarray((high - low) / (2.0 * ndtri(level))))
+    return fit_scaler(y, weights, "standard")
+
+
+def scaled_target(scaler: Scaler, y: Array) -> Array:
+    """Scaled targets to train on: none is farther than 50 units, so that no row rules the loss."""
+    return np.clip(scaler.transform(y), -_TARGET_LIMIT, _TARGET_LIMIT)

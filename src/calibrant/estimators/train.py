@@ -10,24 +10,17 @@ from dataclasses import dataclass, replace
 import torch
 
 from calibrant.errors import ConvergenceWarning, ParameterError
-from calibrant.estimators.plan import Plan
+from calibrant.estimators.plan import Group, Plan
 from calibrant.estimators.predictor import assemble
-from calibrant.networks import (
-    DistributionNetwork,
-    MemberNetworks,
-    disable_embedding,
-    hide_inputs,
-)
-from calibrant.training import MemberRows, Record, Rows, Stage, open_progress, run_stage
-
-_PILOT_EPOCHS = 40  # of stage 2, enough to compare
+from calibrant.networks import DistributionNetwork, MemberNetworks, Networks, join_kinds
+from calibrant.training import MemberRows, Progress, Record, Rows, Stage, open_progress, run_stage
 
 
 @dataclass(frozen=True)
 class Trained:
     """The trained networks of a plan, and one record per epoch."""
 
-    networks: MemberNetworks
+    networks: Networks
     history: list[Record]
 
 
@@ -37,99 +30,66 @@ def train(plans: Sequence[Plan]) -> list[Trained]:
     Every plan has its own scaling, split, initialisation, order of batches, early stopping and
     roll-back; only the random numbers of dropout and of sampled losses differ.
     """
-    trained = run_plans(choose_embeddings(plans))
+    trained = run_plans(plans)
     for each in trained:
         _check_convergence(each.history)
     return trained
 
 
-def choose_embeddings(plans: Sequence[Plan]) -> list[Plan]:
-    """Decide by a short training whether the networks of each plan use their embedding.
-
-    For every kind, one network with the embedding and one without are trained on the rows of the
-    first member; the held-out score of the last stage decides.
-    """
-    if not plans[0].recipe.choose_embedding:
-        return list(plans)
-    pilots = [_pilot(plan, use) for plan in plans for use in (False, True)]
-    last = plans[0].stages[-1].number
-    best = [
-        min(r["validation_score"] for r in pilot.history if r["stage"] == last)
-        for pilot in run_plans(pilots)
-    ]
-    return [
-        replace(plan, use_embedding=through < without)
-        for plan, without, through in zip(plans, best[::2], best[1::2], strict=True)
-    ]
-
-
 def run_plans(plans: Sequence[Plan]) -> list[Trained]:
-    """Build the networks of all plans, run the stages, and return the networks of each plan."""
-    first, size = plans[0], len(plans[0].members)
-    device = first.rows.y.device
-    generators = [
-        torch.Generator(device).manual_seed(member.seed)
-        for plan in plans
-        for member in plan.members
-    ]
+    """Train the kinds of networks one after another, and return the networks of each plan."""
     histories: list[list[Record]] = [[] for _ in plans]
+    kinds: list[list[MemberNetworks]] = [[] for _ in plans]
+    with open_progress(plans[0].verbose) as progress:
+        for groups in zip(*(plan.groups for plan in plans), strict=True):
+            networks, records = _run_groups(groups, progress)
+            for i in range(len(plans)):
+                kinds[i].append(networks[i])
+                histories[i] += records[i]
+    inputs = [group.network.n_inputs for group in plans[0].groups]
+    return [
+        Trained(join_kinds(own, inputs), history)
+        for own, history in zip(kinds, histories, strict=True)
+    ]
+
+
+def _run_groups(
+    groups: Sequence[Group], progress: Progress
+) -> tuple[list[MemberNetworks], list[list[Record]]]:
+    """Build the networks of one group of every plan, run the stages, and return the networks."""
+    first, size = groups[0], len(groups[0].seeds)
+    device = first.rows.y.device
+    generators = [torch.Generator(device).manual_seed(s) for group in groups for s in group.seeds]
+    histories: list[list[Record]] = [[] for _ in groups]
     # Everything random follows the seeds, and torch's global generator stays as it is.
-    with (
-        torch.random.fork_rng(devices=[device] if device.type == "cuda" else []),
-        open_progress(first.verbose) as progress,
-    ):
-        built = [network for plan in plans for network in _build(plan)]
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        built = [network for group in groups for network in _build(group)]
         networks = assemble(first.network, built).to(device)
-        for stages in zip(*(plan.stages for plan in plans), strict=True):
+        for stages in zip(*(group.stages for group in groups), strict=True):
             stage = _as_one(stages, size)
             if first.network.is_custom:  # a user's module may depend on values, have hooks, ...
                 stage = replace(stage, recordable=())
             each = 1 if stage.shared_loss else size
-            train_rows = _join([plan.train for plan in plans], each)
-            validation = _join([plan.validation for plan in plans], each)
+            train_rows = _join([group.train for group in groups], each)
+            validation = _join([group.validation for group in groups], each)
             records = run_stage(
-                stage, networks, train_rows, validation, generators, progress, len(plans)
+                stage, networks, train_rows, validation, generators, progress, len(groups)
             )
             for history, more in zip(histories, records, strict=True):
                 history += more
-    parts = [networks.part(slice(i * size, (i + 1) * size)).eval() for i in range(len(plans))]
-    return [Trained(part, history) for part, history in zip(parts, histories, strict=True)]
+    parts = [networks.part(slice(i * size, (i + 1) * size)).eval() for i in range(len(groups))]
+    return parts, histories
 
 
-def _build(plan: Plan) -> list[DistributionNetwork]:
-    """Networks of a plan before training, each initialised with its own seed."""
+def _build(group: Group) -> list[DistributionNetwork]:
+    """Networks of a group before training, each initialised with its own seed."""
     networks = []
-    for member in plan.members:
-        torch.manual_seed(member.seed)
-        network = plan.network.build()
-        plan.network.initialise(network, plan.rows)
-        if not plan.use_embedding:
-            disable_embedding(network)
-        if plan.features.neighbours is not None and not member.reads_neighbours:
-            hide_inputs(network, slice(-plan.features.neighbours.n_features, None))
+    for seed in group.seeds:
+        torch.manual_seed(seed)
+        network = group.network.build()
+        group.network.initialise(network, group.rows)
         networks.append(network)
     return networks
-
-
-def _pilot(plan: Plan, use_embedding: bool) -> Plan:
-    """Plan of one network per kind, with fewer epochs and a constant learning rate."""
-    kinds = enumerate(plan.members[: plan.kinds])
-    members = tuple(replace(member, reads_neighbours=i == 0) for i, member in kinds)
-    train, validation = (
-        side.of_first(plan.kinds) if isinstance(side, MemberRows) else side
-        for side in (plan.train, plan.validation)
-    )
-    *before, last = plan.stages
-    short = replace(last, epochs=min(_PILOT_EPOCHS, last.epochs), decay=0.0)
-    return replace(
-        plan,
-        members=members,
-        train=train,
-        validation=validation,
-        stages=(*before, short),
-        use_embedding=use_embedding,
-        verbose=False,
-    )
 
 
 def _as_one(stages: Sequence[Stage], members: int) -> Stage:

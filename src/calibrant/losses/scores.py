@@ -11,6 +11,8 @@ from calibrant.losses.fast import switch
 from calibrant.losses.pairwise import row_scores
 from calibrant.losses.prediction import Prediction, normals_of
 
+_PAIRS_AT_ONCE = 1 << 24  # pairs of normals whose terms are in memory at once
+
 
 def kernel_score(
     dist: TorchDistribution, y: Tensor, kernel: Kernel, dtype: torch.dtype = torch.float64
@@ -33,9 +35,18 @@ def kernel_score(
 
         if means.shape[-1] <= MOST_NORMALS:
             return energy_score(weights, means, scales, y)
-    return row_scores(Prediction.of(weights, means, scales, dtype), y, kernel)
+    prediction = Prediction.of(weights, means, scales, dtype)
+    pairs = means.numel() * means.shape[-1]
+    if pairs <= _PAIRS_AT_ONCE or means.requires_grad:
+        return row_scores(prediction, y, kernel)
+    # The pairs of normals of a large ensemble would fill the memory: some rows at a time.
+    target = y.expand(means.shape[:-1])
+    some = max(1, means.shape[-2] * _PAIRS_AT_ONCE // pairs)
+    parts = zip(*(part.split(some, dim=-2) for part in prediction), strict=True)
+    each = zip(parts, target.split(some, dim=-1), strict=True)
+    return torch.cat([row_scores(Prediction(*part), own, kernel) for part, own in each], dim=-1)
 
 
-def crps(dist: TorchDistribution, y: Tensor) -> Tensor:
+def crps(dist: TorchDistribution, y: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
     """Continuous ranked probability score per row, (n,), in closed form."""
-    return 0.5 * kernel_score(dist, y, EnergyKernel())
+    return 0.5 * kernel_score(dist, y, EnergyKernel(), dtype)

@@ -1,12 +1,9 @@
 """Networks and the heads that turn their outputs into distributions."""
 
+from calibrant.networks.batch_ensemble import BatchEnsembleMLP
 from calibrant.networks.deep_gp_spec import DeepGPSpec
-from calibrant.networks.distribution_network import (
-    DistributionNetwork,
-    disable_embedding,
-    hide_inputs,
-)
-from calibrant.networks.embeddings import InputGate, PeriodicEmbedding
+from calibrant.networks.distribution_network import DistributionNetwork
+from calibrant.networks.embeddings import PeriodicEmbedding
 from calibrant.networks.heads import (
     GaussianHead,
     Head,
@@ -15,6 +12,7 @@ from calibrant.networks.heads import (
     gaussian_head,
     to_numpy,
 )
+from calibrant.networks.kinds import NetworkKinds, Networks, join_kinds, only_kind
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
 from calibrant.networks.quantiles import LogisticSpline, QuantileHead
@@ -23,21 +21,23 @@ from calibrant.networks.spec import NetworkSpec
 
 __all__ = [
     "MLP",
+    "BatchEnsembleMLP",
     "DeepGPSpec",
     "DistributionNetwork",
     "GaussianHead",
     "Head",
-    "InputGate",
     "LogisticSpline",
     "MemberNetworks",
     "MixtureHead",
+    "NetworkKinds",
     "NetworkSpec",
+    "Networks",
     "PeriodicEmbedding",
     "PointHead",
     "QuantileHead",
     "Recurrent",
-    "disable_embedding",
     "gaussian_head",
-    "hide_inputs",
+    "join_kinds",
+    "only_kind",
     "to_numpy",
 ]

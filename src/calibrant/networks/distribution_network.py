@@ -1,18 +1,14 @@
-"""A network with a body and a head, and switches for its inputs."""
+"""A network with a body and a head."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from calibrant.networks.embeddings import InputGate, PeriodicEmbedding
+from calibrant.networks.batch_ensemble import BatchEnsembleMLP, SubmodelOutput
 from calibrant.networks.heads import Head
-from calibrant.networks.mlp import MLP
 
 
 class DistributionNetwork(nn.Module):
@@ -21,7 +17,7 @@ class DistributionNetwork(nn.Module):
     Parameters
     ----------
     body : nn.Module
-        Maps (n, d), or sequences (n, steps, d), to features (n, k).
+        Maps (n, d), or sequences (n, steps, d), to features (n, k), or (K, n, k) for submodels.
     n_hidden : int
         Number of features k.
     head : Head
@@ -36,7 +32,12 @@ class DistributionNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.body = body
-        self.output = nn.Linear(n_hidden, head.n_outputs - len(fixed))
+        learned = head.n_outputs - len(fixed)
+        self.output: nn.Linear | SubmodelOutput
+        if isinstance(body, BatchEnsembleMLP):
+            self.output = SubmodelOutput(n_hidden, learned // body.submodels, body.submodels)
+        else:
+            self.output = nn.Linear(n_hidden, learned)
         self.head = head
         if fixed:
             self.register_buffer("fixed", torch.tensor(fixed, dtype=torch.float32))
@@ -53,26 +54,3 @@ def with_fixed(outputs: Tensor, fixed: Tensor | None) -> Tensor:
         return outputs
     beside = fixed.unsqueeze(-2).expand(*outputs.shape[:-1], fixed.shape[-1])
     return torch.cat([outputs, beside], dim=-1)
-
-
-def hide_inputs(network: DistributionNetwork, columns: slice) -> None:
-    """Hide some inputs from a network with an `InputGate`: they are set to zero."""
-    for module in network.modules():
-        if isinstance(module, InputGate):
-            module.shown[columns] = 0.0
-
-
-def disable_embedding(network: DistributionNetwork) -> None:
-    """Turn off the periodic embedding of an untrained network.
-
-    The first layer is rescaled to the initialisation of a layer with the remaining inputs.
-    """
-    if not isinstance(network.body, nn.Sequential):
-        return
-    for embedding, mlp in pairwise(network.body):
-        if isinstance(embedding, PeriodicEmbedding) and isinstance(mlp, MLP):
-            embedding.gate.zero_()
-            first = cast(nn.Linear, mlp[0])
-            larger = math.sqrt(embedding.expansion)
-            for weight in first.parameters():
-                weight.detach().mul_(larger)

@@ -1,24 +1,24 @@
-"""Layers in front of the MLP: periodic embeddings of the inputs, and a gate that hides some."""
+"""Periodic embeddings of numeric inputs."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.autograd import Function
 
-_FREQUENCIES = 32
-_WIDTH = 16
+_FREQUENCIES = 16
+_WIDTH = 3
 
 
 class PeriodicEmbedding(nn.Module):
-    """Every input together with sines and cosines of it at learned frequencies.
+    """Every numeric input together with learned combinations of waves of it.
 
-    ``x_j -> [x_j, relu(W_j [sin(2 pi c_j x_j), cos(2 pi c_j x_j)] + b_j)]`` with 32 frequencies
-    c_j and 16 outputs for every input j (Gorishniy et al. 2022). A network can then easily learn
-    steps and oscillations, for which it would otherwise need many layers.
+    ``x_j -> [x_j, W_j cos(2 pi (c_j x_j + p_j)) + b_j]`` with 16 frequencies c_j and phases p_j and
+    3 outputs for every embedded input j (the PBLD embedding of Holzmueller et al. 2024, after
+    Gorishniy et al. 2022). A network can then easily learn steps and oscillations, for which it
+    would otherwise need many layers.
 
     Parameters
     ----------
@@ -27,75 +27,44 @@ class PeriodicEmbedding(nn.Module):
     scale : float
         The frequencies are initialised from N(0, scale^2), in cycles per unit of the scaled input:
         the larger, the finer the structure that is learned first.
+    columns : sequence of int, optional
+        Inputs to embed; by default all. A column of two values gains nothing.
     """
 
-    def __init__(self, n_features: int, scale: float) -> None:
+    columns: Tensor
+
+    def __init__(self, n_features: int, scale: float, columns: Sequence[int] | None = None) -> None:
         super().__init__()
-        self.frequencies = nn.Parameter(scale * torch.randn(n_features, _FREQUENCIES))
-        bound = 1.0 / math.sqrt(2 * _FREQUENCIES)
-        self.weight = nn.Parameter(
-            torch.empty(n_features, 2 * _FREQUENCIES, _WIDTH).uniform_(-bound, bound)
+        chosen = range(n_features) if columns is None else columns
+        self.register_buffer("columns", torch.tensor(chosen, dtype=torch.long))
+        self.all_columns = len(chosen) == n_features
+        size, bound = len(chosen), 1.0 / math.sqrt(_FREQUENCIES)
+        self.frequencies = nn.Parameter(scale * torch.randn(size, _FREQUENCIES))
+        self.phases = nn.Parameter(torch.empty(size, _FREQUENCIES).uniform_(-0.5, 0.5))
+        weight = torch.empty(size, _FREQUENCIES, _WIDTH)
+        self.weight = nn.Parameter(weight.uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(size, _WIDTH).uniform_(-bound, bound))
+        self.n_outputs = n_features + _WIDTH * size
+
+    def sources(self) -> Tensor:
+        """Input that each output is computed from, (n_outputs,)."""
+        first = torch.arange(self.n_outputs - _WIDTH * len(self.columns))
+        return torch.cat([first, self.columns.cpu().repeat_interleave(_WIDTH)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Embedded rows (n, n_outputs) of rows (n, d)."""
+        return self.batched(x[None], *(weight[None] for weight in self.parameters()))[0]
+
+    def batched(
+        self, x: Tensor, frequencies: Tensor, phases: Tensor, weight: Tensor, bias: Tensor
+    ) -> Tensor:
+        """Embedded rows (M, n, n_outputs) of M members, from rows (M, n, d) and their weights."""
+        chosen = x if self.all_columns else x[..., self.columns]
+        turns = torch.addcmul(phases[:, :, None], chosen.mT[..., None], frequencies[:, :, None])
+        waves = torch.cos(2.0 * math.pi * turns)  # (M, columns, n, 16)
+        # (M c, n, 16) @ (M c, 16, 3): one product for each column of each member, all at once
+        mixed = torch.baddbmm(
+            bias.flatten(0, 1)[:, None], waves.flatten(0, 1), weight.flatten(0, 1)
         )
-        self.bias = nn.Parameter(torch.empty(n_features, _WIDTH).uniform_(-bound, bound))
-        # 1, or 0 for a network without the embedding: members of both kinds then have one shape.
-        self.register_buffer("gate", torch.ones(()))
-
-    gate: Tensor
-    expansion = 1 + _WIDTH  # outputs per input
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Embedded rows (n, d + 16 d) of rows (n, d)."""
-        parts = (self.frequencies, self.weight, self.bias, self.gate)
-        return embed(x[None], *(part[None] for part in parts))[0]
-
-
-def embed(x: Tensor, frequencies: Tensor, weight: Tensor, bias: Tensor, gate: Tensor) -> Tensor:
-    """Embedded rows (M, n, d + 16 d) of M members, from rows (M, n, d) and stacked weights."""
-    angle = 2.0 * math.pi * frequencies[:, :, None] * x.mT[..., None]  # (M, d, n, 32)
-    waves = cast(Tensor, _Waves.apply(angle))  # type: ignore[no-untyped-call]
-    # (M d, n, 64) @ (M d, 64, 16): one product for each input of each member, all at once
-    columns = waves.flatten(0, 1)
-    mixed = torch.baddbmm(bias.flatten(0, 1)[:, None], columns, weight.flatten(0, 1)).relu()
-    mixed = mixed.unflatten(0, frequencies.shape[:2]).transpose(1, 2).flatten(2)
-    return torch.cat([x, gate.view(-1, 1, 1) * mixed], dim=-1)
-
-
-class _Waves(Function):
-    """Sines and cosines, concatenated; the output is saved, as it contains the derivatives."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(angle: Tensor) -> Tensor:
-        return torch.cat([torch.sin(angle), torch.cos(angle)], dim=-1)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(output)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
-        (waves,) = ctx.saved_tensors
-        sine, cosine = waves.chunk(2, dim=-1)
-        by_sine, by_cosine = grad.chunk(2, dim=-1)
-        return torch.addcmul(by_sine * cosine, by_cosine, sine, value=-1.0)
-
-
-class InputGate(nn.Module):
-    """Inputs times 1 or 0, so that members which read different inputs have one shape.
-
-    Parameters
-    ----------
-    n_features : int
-        Number of inputs d.
-    """
-
-    shown: Tensor
-
-    def __init__(self, n_features: int) -> None:
-        super().__init__()
-        self.register_buffer("shown", torch.ones(n_features))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Rows (n, d) with hidden inputs set to 0."""
-        return x * self.shown
+        mixed = mixed.unflatten(0, bias.shape[:2]).transpose(1, 2).flatten(2)
+        return torch.cat([x, mixed], dim=-1)

@@ -74,7 +74,7 @@ class GaussianHead:
 @savable_part
 @dataclass(frozen=True)
 class MixtureHead:
-    """Mixture of K Gaussians per row: logits of the weights, means, log-variances.
+    """Mixture of C Gaussians per row: logits of the weights, means, log-variances.
 
     It starts with equal weights, means at quantiles of a normal target and half its spread, so
     that every component has rows to explain and none dies.
@@ -82,29 +82,54 @@ class MixtureHead:
     Parameters
     ----------
     components : int
-        Number of Gaussians K.
+        Number of Gaussians C.
     spikes : int, default 0
         Further components whose means and log-variances are fixed; they are the last outputs
         (`DistributionNetwork`).
+    submodels : int, default 1
+        Submodels of a `BatchEnsembleMLP`, with C Gaussians each. Their outputs follow each other;
+        the distribution of a row is the equally weighted mixture of all.
     """
 
     components: int
     spikes: int = 0
+    submodels: int = 1
 
     @property
     def n_outputs(self) -> int:
         """Logits, means and log-variances of all components."""
-        return 3 * (self.components + self.spikes)
+        return self.submodels * self._own + 2 * self.spikes
+
+    @property
+    def _own(self) -> int:
+        """Learned outputs of a submodel."""
+        return 3 * self.components + self.spikes
 
     def initial_bias(self, mean: float, spread: float) -> Tensor:
         """Equal weights, spread-out means, a quarter of the variance of the target."""
         levels = (np.arange(self.components) + 0.5) / self.components
         means = mean + spread * torch.as_tensor(ndtri(levels), dtype=torch.float32)
         log_variances = torch.full((self.components,), 2.0 * float(np.log(0.5 * spread)))
-        return torch.cat([torch.zeros(self.components + self.spikes), means, log_variances])
+        own = torch.cat([torch.zeros(self.components + self.spikes), means, log_variances])
+        return own.repeat(self.submodels)
 
     def torch_distribution(self, outputs: Tensor) -> MixtureSameFamily:
         """Mixture of batch shape (..., n); its log_prob is a logsumexp over the components."""
+        if self.submodels == 1:
+            return self._mixture(outputs)
+        each = self.submodel_distribution(outputs)
+        normals = cast(torch.distributions.Normal, each.component_distribution)
+        parts = each.mixture_distribution.logits, normals.loc, normals.scale
+        return _mixture_of(*(part.transpose(-3, -2).flatten(-2) for part in parts))
+
+    def submodel_distribution(self, outputs: Tensor) -> MixtureSameFamily:
+        """Mixture of every submodel, of batch shape (..., K, n)."""
+        own, fixed = outputs.split([self.submodels * self._own, 2 * self.spikes], dim=-1)
+        own = own.unflatten(-1, (self.submodels, self._own)).transpose(-3, -2)
+        return self._mixture(torch.cat([own, fixed.unsqueeze(-3).expand(*own.shape[:-1], -1)], -1))
+
+    def _mixture(self, outputs: Tensor) -> MixtureSameFamily:
+        """Mixture of batch shape (..., n) from the outputs of one submodel."""
         own, fixed = self.components, self.spikes
         logits, means, log_variances, spike_means, spike_log_variances = outputs.split(
             [own + fixed, own, own, fixed, fixed], dim=-1
@@ -113,8 +138,7 @@ class MixtureHead:
         if fixed:
             means = torch.cat([means, spike_means], dim=-1)
             scales = torch.cat([scales, torch.exp(0.5 * spike_log_variances)], dim=-1)
-        normals = torch.distributions.Normal(means, scales, validate_args=False)
-        return MixtureSameFamily(_Weights(logits), normals, validate_args=False)
+        return _mixture_of(logits, means, scales)
 
     def distribution(self, outputs: Tensor) -> Mixture:
         """Mixture of n rows."""
@@ -127,9 +151,11 @@ class MixtureHead:
         )
 
 
-def gaussian_head(components: int) -> GaussianHead | MixtureHead:
+def gaussian_head(components: int, submodels: int = 1) -> GaussianHead | MixtureHead:
     """Return the head of one Gaussian per row, or of a mixture of several."""
-    return GaussianHead() if components == 1 else MixtureHead(components)
+    if components == submodels == 1:
+        return GaussianHead()
+    return MixtureHead(components, submodels=submodels)
 
 
 @savable_part
@@ -152,6 +178,11 @@ class PointHead:
         """Normal of variance 1, in units of the scaled target."""
         mean = to_numpy(outputs[..., 0])
         return Normal(mean, np.ones_like(mean))
+
+
+def _mixture_of(logits: Tensor, means: Tensor, scales: Tensor) -> MixtureSameFamily:
+    normals = torch.distributions.Normal(means, scales, validate_args=False)
+    return MixtureSameFamily(_Weights(logits), normals, validate_args=False)
 
 
 class _Weights(Categorical):

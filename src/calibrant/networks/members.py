@@ -11,14 +11,15 @@ from torch.distributions import Distribution as TorchDistribution
 from torch.func import functional_call, stack_module_state, vmap
 
 from calibrant.errors import ParameterError
+from calibrant.networks.batch_ensemble import BatchEnsembleMLP, SubmodelOutput
 from calibrant.networks.distribution_network import DistributionNetwork, with_fixed
 from calibrant.networks.dropout import monte_carlo_passes
-from calibrant.networks.embeddings import InputGate, PeriodicEmbedding, embed
+from calibrant.networks.embeddings import PeriodicEmbedding
 from calibrant.networks.fast.lstm import lstm_layer
 from calibrant.networks.mlp import MLP
 from calibrant.networks.recurrent import Recurrent
 
-_BATCHED = (nn.Flatten, InputGate, PeriodicEmbedding, MLP)  # layers that `_by_layers` knows
+_BATCHED = (nn.Flatten, PeriodicEmbedding, MLP)  # layers that `_by_layers` knows
 _LSTM_PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
@@ -68,10 +69,13 @@ class MemberNetworks(nn.Module):
             alone: Tensor = self.single(rows)
             return alone[None]
         pattern = self._pattern[0].train(self.training)
+        body = getattr(pattern, "body", None)  # a deep Gaussian process has none
+        if isinstance(body, BatchEnsembleMLP):
+            return self._by_submodels(body, rows)
         if _is_perceptron(pattern):
             return self._by_layers(pattern, rows)
-        if type(pattern.body) is Recurrent and pattern.body.cell == "lstm":
-            return self._by_steps(pattern.body, rows)
+        if type(body) is Recurrent and body.cell == "lstm":
+            return self._by_steps(body, rows)
 
         def one(weights: dict[str, Tensor], buffers: dict[str, Tensor], rows: Tensor) -> Tensor:
             result: Tensor = functional_call(pattern, (weights, buffers), (rows,))
@@ -93,27 +97,41 @@ class MemberNetworks(nn.Module):
     def products(self, rows: int, steps: int) -> int:
         """Number of multiplications in a forward pass over these rows and steps.
 
-        A perceptron reads all steps at once, other networks one after another.
+        A perceptron reads all steps at once, other networks one after another; submodels read
+        every row.
         """
-        times = rows * (1 if _is_perceptron(self._one()) else steps)
+        body = getattr(self._one(), "body", None)
+        if isinstance(body, BatchEnsembleMLP):
+            times = rows * body.submodels
+        else:
+            times = rows * (1 if _is_perceptron(self._one()) else steps)
         return times * sum(weight.numel() for weight in self.parameters())
+
+    def _by_submodels(self, body: BatchEnsembleMLP, rows: Tensor) -> Tensor:
+        """Outputs of networks with submodels: the same as by vmap, without its overhead."""
+        weights = self._weights()
+        inside = {name.removeprefix("body."): weight for name, weight in weights.items()}
+        features = body.batched(self._for_each(rows), inside)
+        x = SubmodelOutput.batched(features, weights["output.weight"], weights["output.bias"])
+        return with_fixed(x, self._stacked_buffers().get("fixed"))
+
+    def _for_each(self, rows: Tensor) -> Tensor:
+        """Flat rows (M, n, d) for each member."""
+        shared = rows.ndim == self._rows_ndim
+        return (rows.expand(self.size, *rows.shape) if shared else rows).flatten(2)
 
     def _by_layers(self, pattern: DistributionNetwork, rows: Tensor) -> Tensor:
         """Outputs of perceptrons: the same as by vmap, without its overhead."""
         weights = self._weights() | self._stacked_buffers()
-        shared = rows.ndim == self._rows_ndim
-        x = (rows.expand(self.size, *rows.shape) if shared else rows).flatten(2)
+        x = self._for_each(rows)
         for name, layer in pattern.named_modules():
             if isinstance(layer, nn.Linear):
                 weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
                 x = torch.baddbmm(bias[:, None], x, weight.mT)
             elif isinstance(layer, nn.ReLU | nn.Dropout):
                 x = layer(x)
-            elif isinstance(layer, InputGate):
-                x = x * weights[f"{name}.shown"][:, None]
             elif isinstance(layer, PeriodicEmbedding):
-                names = ("frequencies", "weight", "bias", "gate")
-                x = embed(x, *(weights[f"{name}.{part}"] for part in names))
+                x = layer.batched(x, *(weights[f"{name}.{w}"] for w, _ in layer.named_parameters()))
         return with_fixed(x, weights.get("fixed"))
 
     def _by_steps(self, body: Recurrent, rows: Tensor) -> Tensor:

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from calibrant.errors import ParameterError
+from calibrant.networks.batch_ensemble import ACTIVATIONS, BatchEnsembleMLP
 from calibrant.networks.distribution_network import DistributionNetwork
-from calibrant.networks.embeddings import InputGate, PeriodicEmbedding
+from calibrant.networks.embeddings import PeriodicEmbedding
 from calibrant.networks.heads import GaussianHead, Head
 from calibrant.networks.mlp import MLP
 from calibrant.networks.recurrent import Cell, Recurrent
@@ -64,8 +65,13 @@ class NetworkSpec:
         "lstm" and "gru". Ignored by a module of the user.
     periodic : float
         If above 0, the "mlp" has a `PeriodicEmbedding` of this scale.
-    gated : bool
-        Whether inputs can be hidden from the "mlp" by `hide_inputs`.
+    embedded : tuple of int or None
+        Inputs to embed; None embeds all.
+    submodels : int
+        If above 1, the "mlp" is a `BatchEnsembleMLP` of this many submodels; the head has to have
+        as many.
+    activation : {"relu", "silu"}
+        Activation of the submodels.
     fixed : tuple of float
         The last outputs, which are not learned; see `DistributionNetwork`.
     """
@@ -77,7 +83,9 @@ class NetworkSpec:
     hidden: tuple[int, ...] | None = None
     dropout: float | None = None
     periodic: float = 0.0
-    gated: bool = False
+    embedded: tuple[int, ...] | None = None
+    submodels: int = 1
+    activation: str = "relu"
     fixed: tuple[float, ...] = ()
 
     batchable: ClassVar[bool] = True
@@ -92,6 +100,10 @@ class NetworkSpec:
         if self.hidden is not None and (not self.hidden or min(self.hidden) < 1):
             raise ParameterError(
                 f"hidden must list the widths of at least one layer, got {self.hidden!r}."
+            )
+        if self.activation not in ACTIVATIONS:
+            raise ParameterError(
+                f"activation must be one of {sorted(ACTIVATIONS)}, got {self.activation!r}."
             )
 
     @property
@@ -138,19 +150,33 @@ class NetworkSpec:
 
     def _mlp(self, widths: Sequence[int]) -> nn.Module:
         n_inputs = self.n_inputs * (self.steps or 1)
-        layers: list[nn.Module] = [InputGate(n_inputs)] if self.gated else []
-        if self.periodic > 0:
-            layers.append(PeriodicEmbedding(n_inputs, self.periodic))
-            n_inputs *= PeriodicEmbedding.expansion
-        mlp = MLP(n_inputs, widths, self.dropped)
-        return nn.Sequential(nn.Flatten(), *layers, mlp) if layers else mlp
+        embedding = None
+        if self.periodic > 0 and self.embedded != ():
+            embedding = PeriodicEmbedding(n_inputs, self.periodic, self.embedded)
+        if self.submodels > 1:
+            return BatchEnsembleMLP(
+                n_inputs,
+                widths,
+                self.submodels,
+                activation=self.activation,
+                dropout=self.dropped,
+                embedding=embedding,
+            )
+        if embedding is None:
+            return MLP(n_inputs, widths, self.dropped)
+        return nn.Sequential(
+            nn.Flatten(), embedding, MLP(embedding.n_outputs, widths, self.dropped)
+        )
 
     def __str__(self) -> str:
         if isinstance(self.body, nn.Module):
             return type(self.body).__name__
-        embedding = ", periodic embedding" if self.periodic and self.body == "mlp" else ""
-        name = self.body.upper()
-        return f"{name} {'-'.join(map(str, self.widths))}{embedding}"
+        embeds = bool(self.periodic) and self.body == "mlp"
+        name, layers = self.body.upper(), "-".join(map(str, self.widths))
+        if self.submodels == 1:
+            return f"{name} {layers}{', periodic embedding' if embeds else ''}"
+        kind = {"relu": "ReLU", "silu": "SiLU"}[self.activation] + (", embedding" if embeds else "")
+        return f"{self.submodels} weight-sharing {name}s {layers} ({kind})"
 
 
 def _output_width(body: nn.Module, row_shape: tuple[int, ...]) -> int:

@@ -3,13 +3,14 @@
 from calibrant.training.devices import resolve_device
 from calibrant.training.history import Record
 from calibrant.training.loop import run_stage
-from calibrant.training.progress import ProgressBar, Silent, open_progress
+from calibrant.training.progress import Progress, ProgressBar, Silent, open_progress
 from calibrant.training.rows import MemberRows, Rows, SeriesWindows
 from calibrant.training.stage import Objective, Stage
 
 __all__ = [
     "MemberRows",
     "Objective",
+    "Progress",
     "ProgressBar",
     "Record",
     "Rows",

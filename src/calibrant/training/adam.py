@@ -24,15 +24,19 @@ class Adam:
         Learning rate.
     decay : float
         Weight decay: L2 penalty added to the gradient.
+    beta2 : float
+        Decay of the mean of squared gradients per step.
     """
 
-    def __init__(self, weights: Sequence[Tensor], rate: float, decay: float) -> None:
+    def __init__(
+        self, weights: Sequence[Tensor], rate: float, decay: float, beta2: float = 0.999
+    ) -> None:
         device = weights[0].device
         self._on_gpu = device.type == "cuda"
         self._fused = self._on_gpu or device.type == "cpu"
         # On a GPU rate and step count are tensors, which a captured step reads.
         self._rate = torch.tensor(rate, device=device) if self._on_gpu else rate
-        self._decay = decay
+        self._decay, self._beta2 = decay, beta2
         count = partial(torch.zeros, (), device=device)
         self._state = [(w, torch.zeros_like(w), torch.zeros_like(w), count()) for w in weights]
 
@@ -47,8 +51,8 @@ class Adam:
         if self._fused:
             torch._foreach_add_(counts, 1)
         (torch._fused_adam_ if self._fused else adam)(
-            weights, gradients, means, squares, [], counts, amsgrad=False, beta1=0.9, beta2=0.999,
-            lr=self._rate, weight_decay=self._decay, eps=1e-8, maximize=False,
+            weights, gradients, means, squares, [], counts, amsgrad=False, beta1=0.9,
+            beta2=self._beta2, lr=self._rate, weight_decay=self._decay, eps=1e-8, maximize=False,
         )  # fmt: skip
 
     def set_rate(self, rate: float) -> None:

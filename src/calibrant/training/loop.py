@@ -60,7 +60,7 @@ def run_stage(
     device = train.y.device
     weights = list(network.parameters())
     parameters = weights if stage.updates == "all" else network.head_parameters()
-    optimiser = Adam(parameters, stage.lr, stage.weight_decay)
+    optimiser = Adam(parameters, stage.lr, stage.weight_decay, stage.beta2)
     orders = generators[:: network.size // models] if stage.shared_loss else generators
     snapshot = stage.pit and partial(take_snapshot, stage.pit, stage.crps, network, validation)
     steps = math.ceil(train.n_rows / stage.batch_size)

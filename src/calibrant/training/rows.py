@@ -88,9 +88,13 @@ class Rows(NamedTuple):
             yield self.take(part)
 
     def target_moments(self) -> tuple[float, float]:
-        """Weighted mean and spread of the scaled targets; a spread of 0 counts as 1."""
-        mean = float((self.weight * self.y).mean())
-        return mean, float((self.weight * (self.y - mean) ** 2).mean().sqrt()) or 1.0
+        """Weighted mean and spread of the scaled targets; a spread of 0 counts as 1.
+
+        Targets count as at most 10 units away: a wild one must not set the start of training.
+        """
+        y = self.y.clamp(-10.0, 10.0)
+        mean = float((self.weight * y).mean())
+        return mean, float((self.weight * (y - mean) ** 2).mean().sqrt()) or 1.0
 
 
 class MemberRows(NamedTuple):

@@ -29,6 +29,8 @@ class Stage:
         It must be a mean over rows, because many windows are scored in parts.
     epochs, batch_size, lr, weight_decay, patience
         Budget of Adam; a member stops after `patience` epochs without a better score.
+    beta2 : float
+        Decay of Adam's mean of squared gradients.
     updates : {"all", "head"}
         Which weights are trained.
     keep_best : bool
@@ -59,6 +61,7 @@ class Stage:
     lr: float
     weight_decay: float
     patience: int
+    beta2: float = 0.999
     updates: Literal["all", "head"] = "all"
     keep_best: bool = True
     average: float = 0.0
