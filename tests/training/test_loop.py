@@ -13,7 +13,15 @@ from calibrant.errors import ParameterError
 from calibrant.losses import negative_log_likelihood
 from calibrant.networks import MemberNetworks, NetworkSpec
 from calibrant.threads import Threads
-from calibrant.training import Record, Rows, Silent, Stage, resolve_device, run_stage
+from calibrant.training import (
+    Record,
+    Rows,
+    Silent,
+    Stage,
+    resolve_device,
+    run_stage,
+    step_seconds,
+)
 from calibrant.training.loop import batches, clip_gradients
 
 
@@ -216,3 +224,12 @@ def test_a_step_gets_the_threads_that_its_products_are_worth(
     run_stage(stage, network, data, data, [torch.Generator().manual_seed(0)], Silent())
     assert used == expected
     assert torch.get_num_threads() == 4
+
+
+def test_no_epoch_begins_after_the_time_of_a_stage() -> None:
+    records = run(make_stage(epochs=50, seconds=0.0), make_network())
+    assert [record["epoch"] for record in records] == [0, 1]
+
+
+def test_the_duration_of_steps_is_measured() -> None:
+    assert 0.0 < step_seconds(make_stage(), make_network((0, 1)), make_rows(200, 1), 0.05) < 1.0

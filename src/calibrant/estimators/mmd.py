@@ -14,6 +14,7 @@ from torch import Tensor
 
 from calibrant.errors import ParameterError
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
+from calibrant.estimators.budget import choose_within
 from calibrant.estimators.combine import WeightedMixture
 from calibrant.estimators.ensemble_calibration import EnsembleCalibration
 from calibrant.estimators.objectives import (
@@ -30,8 +31,9 @@ from calibrant.estimators.parameters import (
     Training,
     count,
     fraction,
+    positive,
 )
-from calibrant.estimators.plan import Kind, Recipe
+from calibrant.estimators.plan import Kind, Recipe, make_plan
 from calibrant.estimators.presets import (
     PRESET_PARAMETERS,
     PRESETS,
@@ -39,6 +41,7 @@ from calibrant.estimators.presets import (
     Preset,
     Quality,
     default_size,
+    ladder,
     preset,
 )
 from calibrant.estimators.validation import FitData
@@ -88,6 +91,10 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         larger tables one or two networks of eight submodels. "best" trains deeper networks of
         three kinds (``ensemble.kinds``), of eight submodels, twice as long on the same folds, and
         mixes them.
+    time_budget : float or None
+        Seconds to train in. What fits best takes the place of `quality`, from one small network to
+        "best", after a few steps have been timed; training ends at the latest when the time is
+        over. Predictions then depend on the speed of the machine. Only for the "mlp".
     components : int or None
         Gaussians per row; 1 is a mean and a variance. None is 5, and 1 for "fast".
     periodic : float or None
@@ -130,6 +137,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
     """
 
     quality: Quality = "default"
+    time_budget: float | None = None
     components: int | None = None
     beta: float = 0.5
     epochs: int | None = None  # type: ignore[assignment]
@@ -145,6 +153,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
     }
     _parameter_constraints: ClassVar[Constraints] = {
         "quality": [StrOptions(set(PRESETS))],
+        "time_budget": [positive(), None],
         "components": [count(), None],
         "beta": [fraction()],
         "epochs": [count(), None],
@@ -202,6 +211,10 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
 
     def settings(self) -> Preset:
         """Return the preset of `quality`, with the parameters that the user has set."""
+        return self._with_own(preset(self.quality, self.network))
+
+    def _with_own(self, settings: Preset) -> Preset:
+        """A preset with the parameters that the user has set."""
         own = self.get_params()
         left_open = {"match": "auto"}  # where None means something else
         chosen = {
@@ -209,7 +222,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
             for name, parameter in PRESET_PARAMETERS.items()
             if own[parameter] != left_open.get(name)
         }
-        return replace(preset(self.quality, self.network), **chosen)
+        return replace(settings, **chosen)
 
     def resolved_params(self) -> dict[str, Any]:
         """As in `GroupedParameters`, with None replaced by the preset of `quality`."""
@@ -230,6 +243,31 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
                 "above 0."
             )
         settings = self._sized(settings, data)
+        if self.time_budget is not None:
+            if self.network != "mlp":
+                raise ParameterError(
+                    f'time_budget needs network="mlp", got network={self.network!r}: set quality, '
+                    "epochs and matching__epochs instead."
+                )
+            settings = self._within_budget(self.time_budget, data)
+        return self._recipe_of(settings)
+
+    def _within_budget(self, seconds: float, data: FitData) -> Preset:
+        """The most that can be trained in this time, after timing a few steps."""
+        n_rows = len(data.sample.y)
+        rungs = [self._fitted_to(self._with_own(rung), data) for rung in ladder(n_rows)]
+        probe = make_plan(
+            type(self).__name__,
+            self._recipe_of(rungs[0]),
+            data,
+            self.training or Training(),
+            bounds=None,
+            device=self.device,
+            verbose=False,
+        )
+        return choose_within(seconds, rungs, n_rows, probe.groups[0], rungs[0])
+
+    def _recipe_of(self, settings: Preset) -> Recipe:
         head = gaussian_head(settings.components, settings.submodels)
         first, *others = self._kinds(settings, head)
         return Recipe(
@@ -264,17 +302,22 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         return [kind for name, kind in kinds.items() if name in settings.kinds]
 
     def _sized(self, settings: Preset, data: FitData) -> Preset:
-        """Networks, folds and submodels for the number of rows, where the user leaves them open.
-
-        With folds every row has two networks or more that never saw it: how much these differ
-        tells how the whole ensemble, which the calibration map will be applied to, differs from
-        them.
-        """
+        """Networks, folds and submodels for the number of rows, where the user leaves them open."""
         own, rows = self.ensemble or Ensemble(), len(data.sample.y)
         if self.quality == "default" and settings.submodels > 1:
             size = default_size(rows)._asdict()
             open_fields = {name: size[name] for name in size if getattr(own, name) is None}
             settings = replace(settings, **open_fields)
+        return self._fitted_to(settings, data)
+
+    def _fitted_to(self, settings: Preset, data: FitData) -> Preset:
+        """Folds and networks that the rows allow, where the user leaves them open.
+
+        With folds every row has two networks or more that never saw it: how much these differ
+        tells how the whole ensemble, which the calibration map will be applied to, differs from
+        them.
+        """
+        own = self.ensemble or Ensemble()
         if own.folds is None and data.sample.groups is not None:
             groups = len(np.unique(data.sample.groups))
             settings = replace(settings, folds=min(settings.folds, groups))
@@ -312,6 +355,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
             patience=settings.matching_patience,
             average=settings.average,
             decay=settings.decay,
+            seconds=self.time_budget and self.time_budget / len(settings.kinds),
             updates=matching.updates,
             keep_best=matching.rollback,
             name="kernel score" if settings.match is None else "matching",

@@ -51,7 +51,8 @@ class Preset:
         """Epochs of stage 2 for this many training rows: more rows are more steps per epoch."""
         if self.submodels == 1:
             return self.matching_epochs
-        return max(4, round(self.matching_epochs * math.sqrt(min(1.0, _FULL_EPOCHS / n_rows))))
+        fewer = round(self.matching_epochs * math.sqrt(min(1.0, _FULL_EPOCHS / n_rows)))
+        return max(min(4, self.matching_epochs), fewer)
 
 
 # Chosen on development tables; docs/explanation/default.md has the ablation.
@@ -137,6 +138,20 @@ def default_size(n_rows: int) -> EnsembleSize:
     if n_rows <= 25_000:
         return EnsembleSize(members=2, folds=0, submodels=8)
     return EnsembleSize(members=1, folds=0, submodels=8)
+
+
+def ladder(n_rows: int) -> list[Preset]:
+    """Presets that a budget of time chooses from, from less than the default to "best"."""
+    best = PRESETS["best"]
+    return [
+        replace(_DEFAULT, members=1, folds=0, submodels=4, matching_epochs=15),
+        replace(_DEFAULT, members=1, folds=0, submodels=8, matching_epochs=30),
+        replace(_DEFAULT, **default_size(n_rows)._asdict()),
+        replace(_DEFAULT, members=2, folds=5, submodels=8),
+        replace(best, submodels=2),
+        replace(best, submodels=4),
+        best,
+    ]
 
 
 # The parameter of `MMDRegressor` that takes the place of each value.

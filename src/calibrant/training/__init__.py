@@ -2,7 +2,7 @@
 
 from calibrant.training.devices import resolve_device
 from calibrant.training.history import Record
-from calibrant.training.loop import run_stage
+from calibrant.training.loop import run_stage, step_seconds
 from calibrant.training.progress import Progress, ProgressBar, Silent, open_progress
 from calibrant.training.rows import MemberRows, Rows, SeriesWindows
 from calibrant.training.stage import Objective, Stage
@@ -20,4 +20,5 @@ __all__ = [
     "open_progress",
     "resolve_device",
     "run_stage",
+    "step_seconds",
 ]

@@ -7,6 +7,8 @@ clipping, early stopping and roll-back, and ends with the weights that it would 
 from __future__ import annotations
 
 import math
+import statistics
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -28,6 +30,7 @@ from calibrant.training.stage import Objective, Stage
 
 _CLIP = 10.0  # largest norm of a member's gradient; only an exploding likelihood exceeds it
 _PRODUCTS = 4e6  # multiplications of a step that make one more thread worthwhile
+_LEAST_STEPS = 5  # to time
 _EPOCHS_AHEAD = 8  # epochs that a GPU runs before the host waits for their scores
 
 
@@ -67,6 +70,7 @@ def run_stage(
     average = WeightAverage(network, stage.average * steps) if stage.average else None
     progress.start(stage)
     threads = _worthwhile_threads(network, min(stage.batch_size, train.n_rows), train.steps)
+    deadline = time.monotonic() + (math.inf if stage.seconds is None else stage.seconds)
     with one_thread(), own_stream(device):
         first = validation_score(stage.score, network, validation)
         best = BestWeights(network, first, stage.patience, latest=not stage.keep_best)
@@ -96,11 +100,35 @@ def run_stage(
                 recorder.add(loss, run_evaluate())
                 if epoch % ahead == 0 or epoch == stage.epochs:
                     recorder.flush()
-            if epoch % ahead == 0 and not best.has_patience():
+            if epoch % ahead == 0 and (time.monotonic() > deadline or not best.has_patience()):
                 break
         progress.finish(stage)
         best.restore()
     return recorder.records(models)
+
+
+def step_seconds(
+    stage: Stage, network: MemberNetworks, train: Rows | MemberRows, seconds: float
+) -> float:
+    """Median duration of training steps, of which as many are taken as these seconds allow."""
+    weights, device = list(network.parameters()), train.y.device
+    optimiser = Adam(weights, stage.lr, stage.weight_decay, stage.beta2)
+    orders = [torch.Generator(device).manual_seed(i) for i in range(network.size)]
+    threads = _worthwhile_threads(network, min(stage.batch_size, train.n_rows), train.steps)
+    durations: list[float] = []
+    end = time.perf_counter() + seconds
+    with one_thread():
+
+        def step(index: Tensor) -> Tensor:
+            return train_step(stage, network, weights, train.take(index), optimiser)
+
+        run_step = _on_threads(step, threads)
+        while (start := time.perf_counter()) < end or len(durations) < _LEAST_STEPS:
+            run_step(next(batches(train.n_rows, stage.batch_size, orders)))
+            if device.type == "cuda":
+                torch.cuda.synchronize(device)
+            durations.append(time.perf_counter() - start)
+    return statistics.median(durations[2:])  # the first ones allocate memory
 
 
 def _worthwhile_threads(network: MemberNetworks, rows: int, steps: int) -> int:

@@ -31,6 +31,8 @@ class Stage:
         Budget of Adam; a member stops after `patience` epochs without a better score.
     beta2 : float
         Decay of Adam's mean of squared gradients.
+    seconds : float or None
+        Time after which no further epoch is started.
     updates : {"all", "head"}
         Which weights are trained.
     keep_best : bool
@@ -62,6 +64,7 @@ class Stage:
     weight_decay: float
     patience: int
     beta2: float = 0.999
+    seconds: float | None = None
     updates: Literal["all", "head"] = "all"
     keep_best: bool = True
     average: float = 0.0
