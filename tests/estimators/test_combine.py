@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from calibrant.distributions import Distribution, Normal
+from calibrant.distributions import Distribution, Mixture, Normal
 from calibrant.estimators.combine import (
     PASS_SEED,
     MatchedMoments,
@@ -17,6 +17,7 @@ from calibrant.estimators.combine import (
     SingleNetwork,
     WeightedMixture,
     normal_of_points,
+    stretched,
 )
 from calibrant.networks import GaussianHead, Head, MemberNetworks, MixtureHead, PointHead
 
@@ -122,3 +123,27 @@ def test_points_that_agree_still_have_a_spread() -> None:
     assert (dist.scale > 0).all()
     assert (dist.scale < 1e-3).all()
     assert torch.isfinite(dist.log_prob(torch.ones(3))).all()
+
+
+def test_a_stretch_moves_neither_the_mean_nor_spikes() -> None:
+    head = MixtureHead(2, spikes=1, submodels=2)
+    fixed = torch.tensor([0.5, -4.0]).expand(6, -1)
+    outputs = torch.cat([torch.randn(6, head.n_outputs - 2), fixed], dim=-1)
+    plain, wide = (stretched(head, outputs, factor) for factor in (1.0, 2.0))
+    assert isinstance(plain, Mixture)
+    assert isinstance(wide, Mixture)
+    spikes = [2, 5]
+    np.testing.assert_array_equal(wide.locs[:, spikes], plain.locs[:, spikes])
+    np.testing.assert_array_equal(wide.scales[:, spikes], plain.scales[:, spikes])
+    free = [0, 1, 3, 4]
+    parts = (Mixture(d.weights[:, free], d.locs[:, free], d.scales[:, free]) for d in (plain, wide))
+    before, after = parts
+    np.testing.assert_allclose(after.mean, before.mean)
+    np.testing.assert_allclose(after.stddev, 2.0 * before.stddev)
+
+
+def test_a_normal_is_stretched() -> None:
+    outputs = torch.randn(6, 2)
+    plain, wide = (stretched(GaussianHead(), outputs, factor) for factor in (1.0, 1.5))
+    np.testing.assert_array_equal(wide.mean, plain.mean)
+    np.testing.assert_allclose(wide.stddev, 1.5 * plain.stddev)

@@ -12,7 +12,12 @@ from calibrant import Ensemble, Matching, MMDRegressor
 from calibrant.distributions import Mixture, Normal
 from calibrant.errors import DataError, ParameterError
 from calibrant.estimators import PRESETS, limited_epochs
-from calibrant.estimators.pool_extrapolation import best_shares, extrapolate_pit, pit_shrinkage
+from calibrant.estimators.pool_extrapolation import (
+    best_shares,
+    extrapolate_pit,
+    fit_stretch,
+    pit_shrinkage,
+)
 from calibrant.estimators.presets import default_size, preset
 from calibrant.metrics import pit
 
@@ -74,7 +79,7 @@ def test_every_quality_fits_and_predicts() -> None:
         plan = model.plan(X, y)
         assert not hasattr(model, "n_features_in_")  # a plan leaves the model as it is
         model.fit(X, y)
-        assert model.module_.size == plan.n_networks
+        assert plan.n_networks % model.module_.size == 0  # kinds without a share are left out
         assert len(model.predict_dist(X)) == 120
         assert model.n_held_out_ == (24 if quality == "fast" else 120)
 
@@ -85,14 +90,18 @@ def test_large_tables_are_held_out_and_smaller_ones_cross_fitted(monkeypatch) ->
     monkeypatch.setattr(mmd, "default_size", lambda n: default_size(n * 50))  # 240 are 12,000
     X, y = make_data(241)
     model = MMDRegressor(hidden=(8,), random_state=0)
-    model.set_params(**limited_epochs("default", 2)).fit(X[:240], y[:240])
-    assert (model.n_held_out_, model.module_.size, model.module_.head.submodels) == (240, 10, 2)
-    model.fit(X, y)
-    assert (model.n_held_out_, model.module_.size, model.module_.head.submodels) == (49, 2, 8)
-    model.set_params(ensemble__folds=2).fit(X, y)
-    assert (model.n_held_out_, model.module_.size) == (241, 4)
-    model.set_params(ensemble__members=1).fit(X, y)
-    assert model.module_.size == 2
+
+    def size(n: int) -> tuple[int, int, int, int]:
+        plan = model.plan(X[:n], y[:n])
+        return plan.n_held_out, len(plan.groups), plan.n_networks, plan.head.submodels
+
+    assert size(40) == (40, 2, 20, 2)  # too few for neighbours
+    assert size(240) == (240, 2, 20, 2)
+    assert size(241) == (49, 2, 2, 8)
+    model.set_params(ensemble__folds=2)
+    assert size(241) == (241, 2, 8, 8)
+    model.set_params(ensemble__members=1, ensemble__kinds=["relu"])
+    assert size(241) == (241, 1, 2, 8)
 
 
 def test_many_rows_take_fewer_epochs_unless_they_are_set() -> None:
@@ -101,21 +110,6 @@ def test_many_rows_take_fewer_epochs_unless_they_are_set() -> None:
     assert stage.epochs == PRESETS["default"].matching_epochs
     assert PRESETS["default"].epochs_for(32_000) == stage.epochs // 2
     assert MMDRegressor(matching=Matching(epochs=7)).plan(X, y).groups[0].stages[1].epochs == 7
-
-
-def test_a_hold_out_learns_its_spread_and_folds_do_not(monkeypatch) -> None:
-    from calibrant.estimators import calibration_map
-
-    asked, plain = [], calibration_map.fit_pit_map
-    monkeypatch.setattr(
-        calibration_map, "fit_pit_map", lambda *a, **k: asked.append(k["shrink"]) or plain(*a, **k)
-    )
-    X = np.random.default_rng(0).normal(size=(300, 1))
-    for folds in (0, 3):
-        MMDRegressor(
-            ensemble=Ensemble(folds=folds), epochs=1, matching=Matching(epochs=1), device="cpu"
-        ).fit(X, X[:, 0])
-    assert asked == ["spread", True]
 
 
 def test_all_rows_are_held_out() -> None:
@@ -239,9 +233,35 @@ def test_what_the_default_does_on_few_rows_with_little_to_go_by() -> None:
     X, y = make_data(120)
     few = {"epochs": 2, "hidden": (8,), "random_state": 0, "device": "cpu"}
     few["matching"] = Matching(epochs=1)
-    model = MMDRegressor(**few).fit(X, y, groups=np.arange(120) % 3)
-    assert model.module_.size == 6
+    plan = MMDRegressor(**few).plan(X, y, groups=np.arange(120) % 3)
+    assert len(plan.groups[0].seeds) == 6
     own = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU())
     assert MMDRegressor(**few, network=own).fit(X, y).module_.size == 1
     with pytest.raises(DataError, match="one label per row"):
         MMDRegressor(**few).fit(X, y, groups=np.arange(100))
+
+
+@pytest.mark.parametrize("spread", [0.3, 0.6, 1.0, 1.5])
+def test_an_overconfident_ensemble_is_stretched_and_no_other(spread: float) -> None:
+    """Normals whose spread is too small by a known factor; less than 1/3 is not mended wholly."""
+    y = np.random.default_rng(0).standard_normal(4000)
+
+    def mean_square(factor: float) -> float:
+        return float(np.mean((ndtr(y / (factor * spread)) - 0.5) ** 2))
+
+    found = fit_stretch(mean_square, len(y))
+    if spread > 1.0:
+        assert found == 1.0
+    else:
+        assert found == pytest.approx(min(3.0, 1.0 / spread), rel=0.04)
+
+
+def test_what_chance_explains_is_not_stretched_away() -> None:
+    """Few rows of a calibrated forecast: stretches stay near 1."""
+    rng = np.random.default_rng(0)
+    factors = []
+    for _ in range(200):
+        y = rng.standard_normal(40)
+        factors.append(fit_stretch(lambda s, y=y: float(np.mean((ndtr(y / s) - 0.5) ** 2)), len(y)))
+    assert np.median(factors) == 1.0
+    assert np.quantile(factors, 0.9) < 1.15

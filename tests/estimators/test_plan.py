@@ -59,9 +59,9 @@ def test_it_says_what_an_ensemble_is_trained_on() -> None:
     )
     assert lines(model.plan(*make_data())) == {
         "title": "MMDRegressor: 200 rows to train on",
-        "networks": "6 x 8 weight-sharing MLPs 8-4 (ReLU, embedding), mixture of 5 Gaussians",
-        "2nd kind": "6 x 8 weight-sharing MLPs 8-4 (SiLU), mixture of 5 Gaussians",
-        "3rd kind": "6 x 8 weight-sharing MLPs 8-4 (ReLU, embedding), mixture of 5 Gaussians",
+        "networks": "6 x MLP 8-4, 8 relu submodels, embedding, 5 Gaussians",
+        "2nd kind": "6 x MLP 8-4, 8 silu submodels, 5 Gaussians",
+        "3rd kind": "6 x MLP 8-4, 8 relu submodels, embedding, 5 Gaussians",
         "features": "3 scaled inputs, for the 3rd kind also 7 of the nearest training rows",
         "held out": "3 folds, rows split 2 times",
         "stage 1": "likelihood: 2 epochs, batch 64, lr 0.001, best held-out NLL",
@@ -96,16 +96,16 @@ def test_fit_trains_what_the_plan_says() -> None:
     model = MMDRegressor(**SMALL, epochs=2, matching=Matching(epochs=3))
     plan = model.plan(X, y)
     model.fit(X, y)
-    assert model.module_.size == plan.n_networks == 10
+    assert plan.n_networks == 20
     assert model.n_held_out_ == plan.n_held_out == 90
     for stage in plan.groups[0].stages:
         epochs = [record["epoch"] for record in model.history_ if record["stage"] == stage.number]
-        assert epochs == list(range(stage.epochs + 1))
+        assert epochs == 2 * list(range(stage.epochs + 1))  # one kind after the other
 
 
 @pytest.mark.parametrize("folds", [2, 4])
 def test_folds_need_some_rows_each(folds: int) -> None:
-    model = MMDRegressor(**SMALL, ensemble=Ensemble(folds=folds, members=3))
+    model = MMDRegressor(**SMALL, ensemble=Ensemble(folds=folds, members=3, kinds=("relu",)))
     enough = folds * LEAST_ROWS_PER_FOLD
     X, y = make_data(max(enough, 10))
     plan = model.plan(X, y)

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from calibrant import Ensemble, Matching, MMDRegressor
 from calibrant.estimators import fit_batched
+from calibrant.estimators.train import train
 from calibrant.networks import NetworkKinds
 
 
@@ -35,10 +37,24 @@ def test_every_kind_has_its_networks_and_inputs() -> None:
     assert (relu.n_inputs, neighbours.n_inputs) == (2, 9)
     assert relu.embedded == (0,)  # a column of two values is not embedded
     assert neighbours.embedded == (0, *range(2, 9))
-    model = make().fit(**make_data())
-    assert isinstance(model.module_, NetworkKinds)
-    assert model.module_.size == plan.n_networks == 12
-    assert len(model.predictor_.combine.shares) == 3
+    assert plan.n_networks == 12
+
+
+def test_kinds_without_a_share_are_left_out() -> None:
+    data = make_data()
+    plan = make().plan(**data)
+    (trained,) = train([plan])
+    whole = plan.predictor(trained.networks)
+    assert isinstance(whole.networks, NetworkKinds)
+    smooth = whole.only_kinds([1])
+    assert smooth.features.neighbours is None
+    x = smooth.features.transform(data["X"])
+    outputs = whole.networks.part(slice(4, 8)).outputs(torch.as_tensor(x, dtype=torch.float32))
+    assert torch.equal(smooth.networks.outputs(torch.as_tensor(x, dtype=torch.float32)), outputs)
+    both = whole.only_kinds([0, 2])
+    assert both.features.neighbours is not None
+    assert both.networks.size == 8
+    assert whole.only_kinds([0, 1, 2]) is whole
 
 
 def test_kinds_are_saved(tmp_path) -> None:

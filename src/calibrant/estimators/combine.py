@@ -15,7 +15,7 @@ from torch import Tensor
 
 from calibrant.checks import Array
 from calibrant.distributions import Distribution, Mixture, Normal
-from calibrant.networks import Head, Networks, only_kind, to_numpy
+from calibrant.networks import Head, MixtureHead, Networks, only_kind, to_numpy
 from calibrant.persistence import savable_part
 
 PASS_SEED = 0  # seed of the dropout passes; fixed, so that predictions are reproducible
@@ -83,9 +83,12 @@ class WeightedMixture:
     shares : array of shape (kinds,)
         Total weight of each kind of network, divided equally among its members; they add up to 1.
         Members of one kind are consecutive.
+    stretch : float
+        Factor of the distances of a network's components from its mean, and of their scales.
     """
 
     shares: Array = field(default_factory=lambda: np.ones(1))
+    stretch: float = 1.0
 
     def n_answers(self, networks: Networks) -> int:
         """Members."""
@@ -93,13 +96,14 @@ class WeightedMixture:
 
     def __call__(self, networks: Networks, x: Tensor) -> Distribution:
         """Mixtures with their epistemic part, or the distribution of a single network."""
-        outputs = networks.outputs(x)
+        return self.of_outputs(networks.head, networks.outputs(x))
+
+    def of_outputs(self, head: Head, outputs: Tensor) -> Distribution:
+        """Mixtures of outputs (M, n, n_outputs)."""
         if len(outputs) == 1:
-            return networks.head.distribution(outputs[0])
+            return stretched(head, outputs[0], self.stretch)
         weights = np.repeat(self.shares, len(outputs) // len(self.shares))
-        used = weights > 0
-        weights = weights[used] / weights.sum()
-        return weighted_mixture(networks.head, outputs[torch.as_tensor(used)], weights)
+        return weighted_mixture(head, outputs, weights / weights.sum(), self.stretch)
 
 
 @savable_part
@@ -165,9 +169,29 @@ def equal_mixture(head: Head, outputs: Tensor) -> Distribution:
     return weighted_mixture(head, outputs, np.full(len(outputs), 1.0 / len(outputs)))
 
 
-def weighted_mixture(head: Head, outputs: Tensor, weights: Array) -> Distribution:
+def stretched(head: Head, outputs: Tensor, factor: float) -> Normal | Mixture:
+    """Distribution of a network, from outputs (n, n_outputs), stretched about its mean.
+
+    The mean and spikes, whose places are fixed, stay where they are.
+    """
+    dist = cast(Normal | Mixture, head.distribution(outputs))
+    if factor == 1.0:
+        return dist
+    if not isinstance(head, MixtureHead) or isinstance(dist, Normal):
+        return Normal(dist.mean, factor * dist.stddev)
+    free = np.tile(np.arange(head.components + head.spikes) < head.components, head.submodels)
+    weights = np.where(free, dist.weights, 0.0)
+    total = np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    centre = (weights * dist.locs).sum(axis=1, keepdims=True) / total
+    locs = np.where(free, centre + factor * (dist.locs - centre), dist.locs)
+    return Mixture(dist.weights, locs, np.where(free, factor * dist.scales, dist.scales))
+
+
+def weighted_mixture(
+    head: Head, outputs: Tensor, weights: Array, stretch: float = 1.0
+) -> Distribution:
     """Mixture of all outputs with these weights, (M,), which add up to 1."""
-    parts = [cast(Normal | Mixture, head.distribution(each)) for each in outputs]
+    parts = [stretched(head, each, stretch) for each in outputs]
     means = to_numpy(head.torch_distribution(outputs).mean)
     centre = weights @ means
     return Mixture.of(parts, weights).reduced().with_epistemic(weights @ (means - centre) ** 2)

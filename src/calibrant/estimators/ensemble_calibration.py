@@ -13,13 +13,15 @@ from calibrant.checks import Array
 from calibrant.distributions import Distribution
 from calibrant.distributions.pit import randomized_pit
 from calibrant.estimators.calibration_map import LEAST_HELD_OUT, CalibrationMap
-from calibrant.estimators.combine import WeightedMixture
+from calibrant.estimators.combine import WeightedMixture, stretched
 from calibrant.estimators.plan import Plan
 from calibrant.estimators.pool_extrapolation import (
     best_shares,
     extrapolate_pit,
+    fit_stretch,
     pit_shrinkage,
     pool_crps,
+    pool_mean_square,
 )
 from calibrant.estimators.predictor import Predictor, in_float64
 from calibrant.networks import to_numpy
@@ -50,23 +52,31 @@ class EnsembleCalibration:
     def _on_hold_out(self, plan: Plan, predictor: Predictor) -> Predictor:
         held_out = plan.held_out
         assert held_out is not None
-        if len(plan.groups) > 1:
-            each = plan.n_networks // len(plan.groups)
-            batches = [predictor.precise.outputs(x) for _, x in predictor.batches(held_out.x)]
-            few = [i for i in range(plan.n_networks) if i % each < _FEW_NETWORKS]
-            outputs = torch.cat(batches, dim=1).cpu()[few]
-            y = plan.target.transform(held_out.y)
-            shares = _shares(plan, outputs, y, held_out.weight, each)
-            predictor = replace(predictor, combine=WeightedMixture(shares))
+        batches = [predictor.precise.outputs(x) for _, x in predictor.batches(held_out.x)]
+        outputs = torch.cat(batches, dim=1).cpu()
+        each = plan.n_networks // len(plan.groups)
+        few = [i for i in range(plan.n_networks) if i % each < _FEW_NETWORKS]
+        y = plan.target.transform(held_out.y)
+        combine = WeightedMixture(_shares(plan, outputs[few], y, held_out.weight, each))
         if not self.recalibrate or len(held_out.y) < LEAST_HELD_OUT:
-            return predictor
-        raw = predictor.uncalibrated(held_out.x)
+            return _with_combine(predictor, combine)
+
+        def uncalibrated(stretch: float) -> Distribution:
+            raw = replace(combine, stretch=stretch).of_outputs(plan.head, outputs)
+            return raw.affine(float(plan.target.loc), float(plan.target.scale))
+
+        def mean_square(stretch: float) -> float:
+            ends = _cdf_ends(plan, uncalibrated(stretch), held_out.y)
+            return float(np.mean((randomized_pit(*ends) - 0.5) ** 2))
+
+        combine = replace(combine, stretch=fit_stretch(mean_square, len(held_out.y)))
+        raw = uncalibrated(combine.stretch)
         left, right = _cdf_ends(plan, raw, held_out.y)
         means = raw.mean if self.recalibrate != "common" else None
         learned = CalibrationMap.fit(
             left, right, held_out.weight, predicted_mean=means, shrink="spread"
         )
-        return replace(predictor, map=learned)
+        return replace(_with_combine(predictor, combine), map=learned)
 
     def _out_of_fold(self, plan: Plan, predictor: Predictor) -> Predictor:
         """Learn from out-of-fold predictions.
@@ -75,29 +85,44 @@ class EnsembleCalibration:
         networks: PIT values are extrapolated to the whole ensemble before the map is learned.
         """
         sample, kinds, each = plan.sample, len(plan.groups), len(plan.folds)
-        repeats = plan.recipe.members
+        repeats, n_rows = plan.recipe.members, len(plan.sample.y)
         outputs = _out_of_fold_outputs(plan, predictor)  # (kinds * repeats, n, n_outputs)
         shares = _shares(plan, outputs, plan.target.transform(sample.y), sample.weight, each)
-        predictor = replace(predictor, combine=WeightedMixture(shares))
+        combine = WeightedMixture(shares)
         if not self.recalibrate:
-            return predictor
-        n_rows, loc, scale = len(sample.y), float(plan.target.loc), float(plan.target.scale)
-        head = plan.head
-        ends = np.array(
-            [
-                _cdf_ends(plan, head.distribution(each_out).affine(loc, scale), sample.y)
-                for each_out in outputs
-            ]
-        )  # (kinds * repeats, 2, n)
-        low, high = ends.reshape(kinds, repeats, 2, n_rows).transpose(2, 3, 0, 1)
+            return _with_combine(predictor, combine)
+        loc, scale = float(plan.target.loc), float(plan.target.scale)
+
+        def ends_of(stretch: float) -> tuple[Array, Array]:
+            """Distribution function at both ends of the targets' atoms, (n, kinds, repeats)."""
+            dists = (stretched(plan.head, part, stretch).affine(loc, scale) for part in outputs)
+            ends = np.array([_cdf_ends(plan, dist, sample.y) for dist in dists])
+            low, high = ends.reshape(kinds, repeats, 2, n_rows).transpose(2, 3, 0, 1)
+            return low, high
+
+        def mean_square(stretch: float) -> float:
+            return pool_mean_square(randomized_pit(*ends_of(stretch)), shares, each)
+
+        if repeats > 1:
+            combine = replace(combine, stretch=fit_stretch(mean_square, n_rows))
+        low, high = ends_of(combine.stretch)
         factor = pit_shrinkage(randomized_pit(low, high), shares, each)
         left, right = (extrapolate_pit(end, shares, factor) for end in (low, high))
         means = None  # the mean of one network is too far from that of the ensemble
         if repeats > 1 and self.recalibrate != "common":
-            members = to_numpy(head.torch_distribution(outputs).mean)
+            members = to_numpy(plan.head.torch_distribution(outputs).mean)
             means = loc + scale * (np.repeat(shares, repeats) / repeats @ members)
-        learned = CalibrationMap.fit(left, right, sample.weight, predicted_mean=means)
-        return replace(predictor, map=learned)
+        learned = CalibrationMap.fit(
+            left, right, sample.weight, predicted_mean=means, shrink="spread"
+        )
+        return replace(_with_combine(predictor, combine), map=learned)
+
+
+def _with_combine(predictor: Predictor, combine: WeightedMixture) -> Predictor:
+    """Predictor with the weights of its kinds, without the kinds that have none."""
+    used = np.flatnonzero(combine.shares)
+    kept = replace(combine, shares=combine.shares[used])
+    return replace(predictor.only_kinds(used.tolist()), combine=kept)
 
 
 def _out_of_fold_outputs(plan: Plan, predictor: Predictor) -> Tensor:

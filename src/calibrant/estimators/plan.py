@@ -367,7 +367,7 @@ def _seeds(recipe: Recipe, seed: int, kind: int) -> tuple[int, ...]:
 def _networks_in_words(group: Group) -> str:
     network, head = group.network, group.network.head
     if isinstance(head, MixtureHead):
-        output = f"mixture of {head.components + head.spikes} Gaussians"
+        output = f"{head.components + head.spikes} Gaussians"
     else:
         output = f"{type(head).__name__.removesuffix('Head').lower()} output"
     return f"{len(group.seeds)} x {network}, {output}"

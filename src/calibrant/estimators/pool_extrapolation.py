@@ -16,7 +16,8 @@ from calibrant.networks import Head
 
 _LEAST = 0.2  # smallest factor: a stronger shrinkage would be no extrapolation any more
 _END = 1e-12  # smallest probability, so that normal scores stay finite
-_CRPS_ROWS = 5_000  # enough to tell which kind of network is better
+_MOST_STRETCH = 3.0
+_CRPS_ROWS = 2_000  # enough to tell which kind of network is better
 _TIE = 5e-4  # difference of CRPS that is not worth uneven weights
 _STEPS = 8  # the weights of kinds are multiples of an eighth
 
@@ -39,12 +40,10 @@ def pit_shrinkage(values: Array, shares: Array, each: int) -> float:
     each : int
         Number of networks of each kind.
     """
-    sets: Array = values.transpose(0, 2, 1) @ shares  # (n, R)
-    size, pooled = sets.shape[1], sets.mean(axis=1)
-    if size == 1:
+    if values.shape[2] == 1:
         return 1.0  # b can't be estimated
-    fall = float(sets.var(axis=1, ddof=1).mean()) * (1.0 / size - 1.0 / each)
-    wanted = float(np.mean((pooled - 0.5) ** 2)) - fall
+    pooled: Array = values.mean(axis=2) @ shares
+    wanted = pool_mean_square(values, shares, each)
 
     def excess(factor: float) -> float:
         return float(np.mean((_scaled_scores(pooled, factor) - 0.5) ** 2) - wanted)
@@ -52,6 +51,42 @@ def pit_shrinkage(values: Array, shares: Array, each: int) -> float:
     if excess(_LEAST) >= 0.0:
         return _LEAST
     return 1.0 if excess(1.0) <= 0.0 else float(brentq(excess, _LEAST, 1.0))
+
+
+def pool_mean_square(values: Array, shares: Array, each: int) -> float:
+    """Mean square of ``F(y) - 1/2`` of the whole ensemble, as `pit_shrinkage` extrapolates it."""
+    sets: Array = values.transpose(0, 2, 1) @ shares  # (n, R)
+    fall: float = float(sets.var(axis=1, ddof=1).mean()) * (1.0 / sets.shape[1] - 1.0 / each)
+    square = float(np.mean((sets.mean(axis=1) - 0.5) ** 2))
+    return square - fall
+
+
+def fit_stretch(mean_square: Callable[[float], float], n_rows: int) -> float:
+    """Factor from 1 to 3 by which all networks are stretched, so that they are not overconfident.
+
+    PIT values u of a calibrated forecast have ``E (u - 1/2)^2 = 1/12``; of an overconfident one it
+    is larger. A map of levels can't mend much of that: the 5% level would have to come from far in
+    the tail of the widest component. What chance explains of the excess is not stretched away.
+
+    Parameters
+    ----------
+    mean_square : callable
+        Mean square of ``u - 1/2`` as a function of the factor; it falls.
+    n_rows : int
+        Number of rows that it is computed from.
+    """
+    target = 1.0 / 12.0
+    excess = mean_square(1.0) - target
+    if excess <= 0.0:
+        return 1.0
+
+    def left(log_factor: float) -> float:
+        return mean_square(float(np.exp(log_factor))) - target
+
+    most = float(np.log(_MOST_STRETCH))
+    root = most if left(most) >= 0.0 else float(brentq(left, 0.0, most, xtol=0.01))
+    noise = 1.0 / np.sqrt(180.0 * n_rows)  # deviation of the mean square of uniform values
+    return float(np.exp(root * max(0.0, 1.0 - (noise / excess) ** 2)))
 
 
 def extrapolate_pit(values: Array, shares: Array, factor: float) -> Array:
@@ -103,9 +138,9 @@ def best_shares(
         apart[i, j] = apart[j, i] = 4.0 * (0.5 * (alone[i] + alone[j]) - crps((i, j)))
     blocks = apart.reshape(kinds, repeats, kinds, repeats)
     distance = blocks.mean(axis=(1, 3))
-    # Within a kind two networks are the same one with probability 1 / each.
-    others = distance.sum(axis=1) / max(1, kinds - 1)
-    own = np.diagonal(distance) * repeats / (repeats - 1) if repeats > 1 else others
+    # Two networks of a kind are the same one with probability 1 / each; of one alone it is not
+    # known how much others would differ from it.
+    own = np.diagonal(distance) * repeats / max(1, repeats - 1)
     np.fill_diagonal(distance, (1.0 - 1.0 / each) * own)
     score = alone.reshape(kinds, repeats).mean(axis=1)
 
@@ -113,8 +148,8 @@ def best_shares(
         return float(shares @ score - 0.5 * shares @ distance @ shares)
 
     # Noise must not decide between kinds: the most even shares that are about as good as the best.
-    least = (1.0 + _TIE) * min(map(expected, _shares(kinds)))
-    good = (shares for shares in _shares(kinds) if expected(shares) <= least)
+    least = min(map(expected, _shares(kinds)))
+    good = (shares for shares in _shares(kinds) if expected(shares) <= least + _TIE * abs(least))
     return min(good, key=lambda shares: float(shares @ shares))
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -20,7 +20,14 @@ from calibrant.estimators.combine import Combine
 from calibrant.estimators.features import Features
 from calibrant.estimators.scaling import Scaler
 from calibrant.estimators.windows import Windows
-from calibrant.networks import DeepGPSpec, MemberNetworks, Networks, NetworkSpec, join_kinds
+from calibrant.networks import (
+    DeepGPSpec,
+    MemberNetworks,
+    NetworkKinds,
+    Networks,
+    NetworkSpec,
+    join_kinds,
+)
 from calibrant.persistence import savable_part
 
 Inputs = NDArray[np.float64] | Windows
@@ -91,6 +98,16 @@ class Predictor:
     def rows_at_once(self, answers: int) -> int:
         """Rows to predict at a time if each has this many outputs."""
         return max(1, _PREDICT_ROWS // (answers * (self.specs[0].steps or 1)))
+
+    def only_kinds(self, kept: Sequence[int]) -> Self:
+        """Return the predictor with some kinds of networks, and the features that they read."""
+        if len(kept) == len(self.specs) or not isinstance(self.networks, NetworkKinds):
+            return self
+        specs = tuple(self.specs[i] for i in kept)
+        width = len(self.features.scaler.loc)
+        reads_neighbours = any(spec.n_inputs > width for spec in specs)
+        features = self.features if reads_neighbours else Features(self.features.scaler)
+        return replace(self, features=features, specs=specs, networks=self.networks.only(kept))
 
     @cached_property
     def precise(self) -> Networks:

@@ -16,11 +16,12 @@ _FULL_EPOCHS = 8_000  # rows up to which all epochs are needed; larger tables ne
 
 
 class EnsembleSize(NamedTuple):
-    """How many networks are trained, on which rows, and how many submodels each has."""
+    """How many networks are trained, on which rows, of which kinds, with how many submodels."""
 
     members: int
     folds: int
     submodels: int
+    kinds: tuple[NetworkKind, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,13 +63,14 @@ _DEFAULT = Preset(
     match=None,
     matching_epochs=60,
     matching_lr=4e-3,
-    matching_patience=16,
+    matching_patience=12,
     average=2.0,
     decay=0.5,
     periodic=0.1,
     members=2,
     folds=5,
     submodels=2,
+    kinds=("relu", "neighbours"),
     batch_size=128,
     beta2=0.95,
     weight_decay=0.0,
@@ -108,6 +110,7 @@ _PLAIN = replace(
     members=1,
     folds=0,
     submodels=1,
+    kinds=("relu",),
     batch_size=256,
     beta2=0.999,
     weight_decay=1e-5,
@@ -128,24 +131,23 @@ def preset(quality: Quality, network: object) -> Preset:
 def default_size(n_rows: int) -> EnsembleSize:
     """Ensemble of the default for this many rows, at about the price of boosted trees.
 
-    Folds use all rows, at the price of ten networks. On large tables few networks that are trained
-    long are better than many that are trained briefly, and a hold-out costs little.
+    Folds use all rows, at the price of ten networks of a kind. On large tables few networks that
+    are trained long are better than many that are trained briefly, and a hold-out costs little.
     """
+    kinds: tuple[NetworkKind, ...] = ("relu", "neighbours")
     if n_rows <= 2_000:
-        return EnsembleSize(members=2, folds=5, submodels=4)
+        return EnsembleSize(2, 5, 2, ("relu", "silu", "neighbours"))
     if n_rows <= 12_000:
-        return EnsembleSize(members=2, folds=5, submodels=2)
-    if n_rows <= 25_000:
-        return EnsembleSize(members=2, folds=0, submodels=8)
-    return EnsembleSize(members=1, folds=0, submodels=8)
+        return EnsembleSize(2, 5, 2, kinds)
+    return EnsembleSize(1, 0, 8 if n_rows <= 25_000 else 4, kinds)
 
 
 def ladder(n_rows: int) -> list[Preset]:
     """Presets that a budget of time chooses from, from less than the default to "best"."""
     best = PRESETS["best"]
     return [
-        replace(_DEFAULT, members=1, folds=0, submodels=4, matching_epochs=15),
-        replace(_DEFAULT, members=1, folds=0, submodels=8, matching_epochs=30),
+        replace(_DEFAULT, members=1, folds=0, submodels=4, matching_epochs=15, kinds=("relu",)),
+        replace(_DEFAULT, members=1, folds=0, submodels=8, matching_epochs=30, kinds=("relu",)),
         replace(_DEFAULT, **default_size(n_rows)._asdict()),
         replace(_DEFAULT, members=2, folds=5, submodels=8),
         replace(best, submodels=2),

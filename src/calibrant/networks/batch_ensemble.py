@@ -92,7 +92,7 @@ class BatchEnsembleMLP(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Features (K, n, hidden[-1]) of rows (n, n_features), or of sequences (n, steps, d)."""
-        weights = {name: weight[None] for name, weight in self.named_parameters()}
+        weights = {name: value[None] for name, value in self.state_dict(keep_vars=True).items()}
         return self.batched(x.flatten(1)[None], weights)[0]
 
     def batched(self, x: Tensor, weights: Mapping[str, Tensor]) -> Tensor:
@@ -101,12 +101,12 @@ class BatchEnsembleMLP(nn.Module):
         Parameters
         ----------
         weights : mapping
-            The weights of M networks by the names of one network, (M, ...).
+            Weights and buffers of M networks by the names of one network, (M, ...).
         """
         x = x * (1.0 + _FASTER * weights["scale"])[:, None]
         if self.embedding is not None:
-            names = (name for name, _ in self.embedding.named_parameters())
-            x = self.embedding.batched(x, *(weights[f"embedding.{name}"] for name in names))
+            parts = (weights[f"embedding.{part}"] for part in self.embedding.parts)
+            x = self.embedding.batched(x, *parts)
         x = x[:, None]
         for i, layer in enumerate(self.layers):
             names = (name for name, _ in layer.named_parameters())

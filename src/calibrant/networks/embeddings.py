@@ -53,13 +53,21 @@ class PeriodicEmbedding(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Embedded rows (n, n_outputs) of rows (n, d)."""
-        return self.batched(x[None], *(weight[None] for weight in self.parameters()))[0]
+        return self.batched(x[None], *(getattr(self, part)[None] for part in self.parts))[0]
+
+    parts = ("frequencies", "phases", "weight", "bias", "columns")
 
     def batched(
-        self, x: Tensor, frequencies: Tensor, phases: Tensor, weight: Tensor, bias: Tensor
+        self,
+        x: Tensor,
+        frequencies: Tensor,
+        phases: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        columns: Tensor,
     ) -> Tensor:
-        """Embedded rows (M, n, n_outputs) of M members, from rows (M, n, d) and their weights."""
-        chosen = x if self.all_columns else x[..., self.columns]
+        """Embedded rows (M, n, n_outputs) of rows (M, n, d), from the `parts` of M members."""
+        chosen = x if self.all_columns else x[..., columns[0]]
         turns = torch.addcmul(phases[:, :, None], chosen.mT[..., None], frequencies[:, :, None])
         waves = torch.cos(2.0 * math.pi * turns)  # (M, columns, n, 16)
         # (M c, n, 16) @ (M c, 16, 3): one product for each column of each member, all at once

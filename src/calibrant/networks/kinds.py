@@ -43,6 +43,11 @@ class NetworkKinds(nn.Module):
                 return kind.part(slice(chosen.start - start, chosen.stop - start))
         raise IndexError(f"There are {self.size} networks, got {members}.")
 
+    def only(self, kept: Sequence[int]) -> Networks:
+        """Return the networks of some kinds."""
+        kinds = self._kinds()
+        return join_kinds([kinds[i] for i in kept], [self.n_inputs[i] for i in kept])
+
     def by_name(self) -> dict[str, Tensor]:
         """Weights and buffers, as of `MemberNetworks`; names start with the number of the kind."""
         return {

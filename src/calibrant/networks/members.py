@@ -109,11 +109,11 @@ class MemberNetworks(nn.Module):
 
     def _by_submodels(self, body: BatchEnsembleMLP, rows: Tensor) -> Tensor:
         """Outputs of networks with submodels: the same as by vmap, without its overhead."""
-        weights = self._weights()
+        weights = self._weights() | self._stacked_buffers()
         inside = {name.removeprefix("body."): weight for name, weight in weights.items()}
         features = body.batched(self._for_each(rows), inside)
         x = SubmodelOutput.batched(features, weights["output.weight"], weights["output.bias"])
-        return with_fixed(x, self._stacked_buffers().get("fixed"))
+        return with_fixed(x, weights.get("fixed"))
 
     def _for_each(self, rows: Tensor) -> Tensor:
         """Flat rows (M, n, d) for each member."""
@@ -131,7 +131,7 @@ class MemberNetworks(nn.Module):
             elif isinstance(layer, nn.ReLU | nn.Dropout):
                 x = layer(x)
             elif isinstance(layer, PeriodicEmbedding):
-                x = layer.batched(x, *(weights[f"{name}.{w}"] for w, _ in layer.named_parameters()))
+                x = layer.batched(x, *(weights[f"{name}.{part}"] for part in layer.parts))
         return with_fixed(x, weights.get("fixed"))
 
     def _by_steps(self, body: Recurrent, rows: Tensor) -> Tensor:

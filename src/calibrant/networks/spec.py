@@ -171,12 +171,12 @@ class NetworkSpec:
     def __str__(self) -> str:
         if isinstance(self.body, nn.Module):
             return type(self.body).__name__
-        embeds = bool(self.periodic) and self.body == "mlp"
-        name, layers = self.body.upper(), "-".join(map(str, self.widths))
-        if self.submodels == 1:
-            return f"{name} {layers}{', periodic embedding' if embeds else ''}"
-        kind = {"relu": "ReLU", "silu": "SiLU"}[self.activation] + (", embedding" if embeds else "")
-        return f"{self.submodels} weight-sharing {name}s {layers} ({kind})"
+        words = [f"{self.body.upper()} {'-'.join(map(str, self.widths))}"]
+        if self.submodels > 1:
+            words.append(f"{self.submodels} {self.activation} submodels")
+        if self.periodic and self.body == "mlp":
+            words.append("embedding")
+        return ", ".join(words)
 
 
 def _output_width(body: nn.Module, row_shape: tuple[int, ...]) -> int:
