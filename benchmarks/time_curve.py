@@ -1,0 +1,141 @@
+"""CRPS over the time of training: `MMDRegressor(time_budget=...)` beside trees and RealMLP.
+
+    python benchmarks/time_curve.py run          # measure what is missing, on a quiet machine
+    python benchmarks/time_curve.py              # print the table
+    python benchmarks/time_curve.py --figure docs/images/time_curve.png
+
+Split 0 of two tables of `frontier.py`, all cores, CRPS by the quantiles .01, ..., .99. CatBoost and
+RealMLP run where they are installed (extra `rivals`; pytabkit 1.7.3).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import frontier
+import numpy as np
+import pandas as pd
+
+RESULTS = Path(__file__).parent / "results" / "time_curve.jsonl"
+NAMES = ("kin8nm", "california")
+LEVELS = frontier.LEVELS
+
+
+def catboost(x: np.ndarray, y: np.ndarray, _: None, trees: int) -> frontier.Quantiles:
+    from catboost import CatBoostRegressor
+
+    levels = np.arange(1, 20) / 20
+    loss = f"MultiQuantile:alpha={','.join(f'{a:.2f}' for a in levels)}"
+    model = CatBoostRegressor(
+        loss_function=loss, iterations=trees, random_seed=0, verbose=False, allow_writing_files=False
+    ).fit(x, y)
+
+    def quantiles(new: np.ndarray) -> np.ndarray:
+        found = np.sort(model.predict(new), axis=1)
+        return np.array([np.interp(LEVELS, levels, row) for row in found])
+
+    return quantiles
+
+
+def realmlp(x: np.ndarray, y: np.ndarray, _: None, epochs: int) -> frontier.Quantiles:
+    from pytabkit import RealMLP_TD_Regressor
+
+    loss = f"multi_pinball({','.join(f'{a:.2f}' for a in LEVELS)})"
+    model = RealMLP_TD_Regressor(
+        device="cpu", random_state=0, n_cv=1, n_epochs=epochs, n_threads=os.cpu_count(),
+        train_metric_name=loss, val_metric_name=loss, verbosity=0,
+    ).fit(x.astype(np.float32), y)  # fmt: skip
+    return lambda new: np.sort(np.asarray(model.predict(new.astype(np.float32))), axis=1)
+
+
+METHODS: dict[str, tuple[Callable[..., frontier.Quantiles], str, tuple[float, ...]]] = {
+    "MMDRegressor": (frontier.ours, "time_budget", (2.0, 5.0, 15.0, 45.0, 120.0)),
+    "quantile forest": (frontier.forest, "n_estimators", (10, 30, 100, 300)),
+    "CatBoost": (catboost, "trees", (50, 200, 1000)),
+    "RealMLP": (realmlp, "epochs", (16, 64, 256)),
+}
+
+
+def measure(name: str, method: str, value: float) -> dict[str, Any]:
+    """Seconds of a fit and its CRPS."""
+    x, y = frontier.table(name)
+    train, test = frontier.split_rows(name, x, 0)
+    fit, parameter, _ = METHODS[method]
+    start = time.perf_counter()
+    quantiles = fit(x[train], y[train], None, **{parameter: value})
+    seconds = time.perf_counter() - start
+    miss = y[test][:, None] - quantiles(x[test])
+    crps = 2.0 * np.maximum(LEVELS * miss, (LEVELS - 1.0) * miss).mean()
+    return {
+        "table": name, "method": method, "parameter": parameter, "value": value,
+        "seconds": seconds, "crps": float(crps),
+    }  # fmt: skip
+
+
+def known() -> pd.DataFrame:
+    """All stored measurements."""
+    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
+    columns = ["table", "method", "parameter", "value", "seconds", "crps"]
+    return pd.DataFrame([json.loads(line) for line in lines], columns=columns)
+
+
+def run() -> None:
+    """Measure what is missing, and store every measurement as it comes."""
+    done = set(zip(known()["table"], known().method, known().value, strict=True))
+    for name in NAMES:
+        for method, (_, _, values) in METHODS.items():
+            for value in values:
+                if (name, method, value) in done:
+                    continue
+                try:
+                    result = measure(name, method, value)
+                except ImportError as error:
+                    print(f"{method} is left out: {error}")
+                    break
+                with RESULTS.open("a") as file:
+                    file.write(json.dumps(result) + "\n")
+                print(f"{name:<12}{method:<16}{result['seconds']:8.1f} s {result['crps']:.5g}")
+
+
+def draw(path: Path) -> None:
+    """Draw one curve for each method."""
+    import matplotlib.pyplot as plt
+
+    from calibrant.plots.style import line_style, tidy
+
+    results = known()
+    figure, axes = plt.subplots(1, len(NAMES), figsize=(9, 3.6), layout="constrained")
+    for ax, name in zip(axes, NAMES, strict=True):
+        for i, method in enumerate(METHODS):
+            own = results[(results["table"] == name) & (results.method == method)]
+            own = own.sort_values("seconds")
+            color, style = line_style(i)
+            ax.plot(own.seconds, own.crps, marker="o", label=method, color=color, linestyle=style)
+        ax.set(xscale="log", title=name, xlabel="seconds to fit, two cores")
+        tidy(ax)
+    axes[0].set_ylabel("CRPS of new rows")
+    axes[0].legend(frameon=False)
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="?", choices=["show", "run"], default="show")
+    parser.add_argument("--figure", type=Path)
+    options = parser.parse_args()
+    if options.what == "run":
+        run()
+    print(known().round(5).to_string(index=False))
+    if options.figure is not None:
+        draw(options.figure)
+
+
+if __name__ == "__main__":
+    main()
