@@ -180,7 +180,7 @@ def test_a_run_in_pieces_says_what_it_spent_and_what_is_left(run, tmp_path: Path
 
 
 @needs_data
-def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
+def test_figures_of_a_quick_run(run, tmp_path: Path) -> None:
     out = tmp_path / "results"
     done = run(*QUICK, "--methods", "hnn", "--engine", "serial", "--data", DATA, "--out", out)
     assert done.exit_code == 0, done.stderr
@@ -189,14 +189,6 @@ def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
         "honest-quick-reliability.png",
         "honest-quick-wine-intervals.png",
     ]
-    page, images = tmp_path / "docs.md", tmp_path / "images"
-    done = run("bench", "report", out, "--out", page, "--images", images)
-    assert done.exit_code == 0, done.stderr
-    text = page.read_text(encoding="utf-8")
-    assert "smoke tests" in text
-    assert "](images/reproduction-honest-quick-reliability.png)" in text
-    assert [path.name for path in images.iterdir()] == ["reproduction-honest-quick-reliability.png"]
-    assert "was not run under the `published` protocol" in text
 
 
 @pytest.mark.parametrize(
@@ -220,7 +212,6 @@ def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
         (["paper", "--engine", "dask"], "engine must be one of serial, processes, ray"),
         (["show", ".", "--table", "9"], "has no results yet"),
         (["figures", ".", "--format", "gif"], "--format must be one of png, svg, pdf"),
-        (["report", "nowhere"], "There is no folder nowhere of results"),
     ],
 )
 def test_bad_arguments(run, arguments: list[str], message: str) -> None:

@@ -20,10 +20,8 @@ from calibrant.experiments.paper import PaperExperiment, plan
 from calibrant.experiments.paper_tables import PAPER_TABLES, paper_table
 from calibrant.experiments.published import PublishedCell, published, published_cells
 from calibrant.experiments.recommendation import Standing
-from calibrant.experiments.reproduction import report_figures, reproduction
 from calibrant.experiments.runner import ENGINES, Experiment, Outcome, missing, run_cells
 from calibrant.experiments.store import Cell, Store
-from calibrant.experiments.summary import summary
 from calibrant.experiments.tables import (
     claims_summary,
     claims_table,
@@ -78,10 +76,7 @@ __all__ = [
     "published",
     "published_cells",
     "read_results",
-    "report_figures",
-    "reproduction",
     "run_cells",
-    "summary",
     "time_table",
     "unpack",
 ]

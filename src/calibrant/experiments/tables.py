@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from calibrant.experiments.claims import Finding
-from calibrant.experiments.comparison import Comparison, compare_with_published
+from calibrant.experiments.comparison import Comparison
 from calibrant.experiments.estimates import estimate
-from calibrant.experiments.layout import Form, Label, Table, pivot, plus_minus, two_digits
+from calibrant.experiments.layout import Form, Table
 from calibrant.experiments.methods import DEPTH_STUDY, METHODS
 from calibrant.experiments.runner import Outcome
 from calibrant.experiments.store import Record
-from calibrant.experiments.tasks import TASKS
 
 COMMIT_NOTE = """\
 *Commit* is that of the code. A commit after ≤ is the first one that contains the result, which
@@ -74,20 +73,6 @@ def claims_summary(findings: Sequence[Finding], form: Form = "text") -> str:
     return Table(headings, lines, right=range(3, 7), above=2).render(form)
 
 
-def verdicts_table(rows: Sequence[Comparison], form: Form = "text") -> str:
-    """One line per protocol, metric and method: on how many data sets it beats the paper."""
-    groups: dict[tuple[str, str, str], list[Comparison]] = defaultdict(list)
-    for row in rows:
-        groups[row.protocol, row.metric, row.method].append(row)
-    lines = []
-    for key, group in groups.items():
-        counts = Counter(row.verdict for row in group)
-        worse = ", ".join(row.dataset for row in group if row.verdict == "worse")
-        lines.append([*key, *(str(counts[v]) for v in ("better", "tie", "worse")), worse])
-    headings = ("protocol", "metric", "method", "better", "tie", "worse", "worse on")
-    return Table(headings, lines, right=(3, 4, 5)).render(form)
-
-
 def depth_table(records: Sequence[Record], form: Form = "text") -> str:
     """One line per method and depth: mean calibration error and training time over trials.
 
@@ -112,41 +97,6 @@ def depth_table(records: Sequence[Record], form: Form = "text") -> str:
         )
     headings = ("protocol", "method", "layers", "trials", "ecpe", "± s.e.", "floor", "fit seconds")
     return Table(headings, lines, right=range(2, 8), above=1).render(form)
-
-
-def crps_table(records: Sequence[Record], protocol: str, form: Form = "text") -> str:
-    """CRPS of every method on every data set; in Markdown the lowest of a data set is bold."""
-    rows = [row for row in compare_with_published(records, ["crps"]) if row.protocol == protocol]
-    found = {(row.method, row.dataset): row for row in rows}
-    lowest = {
-        name: min((row.mean for row in rows if row.dataset == name), default=0.0) for name in TASKS
-    }
-
-    def cell(label: Label, dataset: str) -> str:
-        row = found.get((label[0], dataset))
-        if row is None:
-            return ""
-        mean = f"{row.mean:.4g}"
-        bold = form == "markdown" and row.mean == lowest[dataset]
-        return plus_minus(f"**{mean}**" if bold else mean, two_digits(row.std_error))
-
-    return _methods_by_data_sets(found, cell).render(form)
-
-
-def seconds_table(records: Sequence[Record], protocol: str, form: Form = "text") -> str:
-    """Seconds of all trials of every method on every data set, and their sum."""
-    spent: dict[tuple[str, str], float] = defaultdict(float)
-    for record in records:
-        cell = record["cell"]
-        if cell["protocol"] == protocol and cell["method"] in METHODS:
-            spent[cell["method"], cell["dataset"]] += sum(record["seconds"].values())
-            spent[cell["method"], "all"] += sum(record["seconds"].values())
-
-    def cell_text(label: Label, dataset: str) -> str:
-        key = (label[0], dataset)
-        return f"{spent[key]:.0f}" if key in spent else ""
-
-    return _methods_by_data_sets(spent, cell_text, "all").render(form)
 
 
 def time_table(outcomes: Iterable[Outcome], form: Form = "text") -> str:
@@ -200,13 +150,3 @@ def _versions(records: Sequence[Record]) -> str:
             if version != "unknown":
                 versions[package].add(version)
     return ", ".join(f"{name} {'/'.join(sorted(v))}" for name, v in sorted(versions.items()))
-
-
-def _methods_by_data_sets(
-    found: Iterable[tuple[str, str]], cell: Callable[[Label, str], str], *more: str
-) -> Table:
-    """Pivot of the methods and data sets that occur, in the order of the paper."""
-    pairs = list(found)
-    methods = [(key,) for key in METHODS if any(key == method for method, _ in pairs)]
-    datasets = [name for name in TASKS if any(name == dataset for _, dataset in pairs)]
-    return pivot(["method"], methods, [*datasets, *more], cell)
