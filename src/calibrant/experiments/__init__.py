@@ -17,16 +17,17 @@ from calibrant.experiments.packed import (
     unpack,
 )
 from calibrant.experiments.paper import PaperExperiment, plan
-from calibrant.experiments.paper_tables import PAPER_TABLES, paper_table
 from calibrant.experiments.published import PublishedCell, published, published_cells
 from calibrant.experiments.recommendation import Standing
 from calibrant.experiments.runner import ENGINES, Experiment, Outcome, missing, run_cells
 from calibrant.experiments.store import Cell, Store
 from calibrant.experiments.tables import (
+    PAPER_TABLES,
     claims_summary,
     claims_table,
     comparison_table,
     depth_table,
+    paper_table,
     time_table,
 )
 from calibrant.experiments.tasks import TASKS, Split, Task, make_split
