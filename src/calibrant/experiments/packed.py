@@ -1,4 +1,4 @@
-"""Results as one file: to commit, to send, to merge those of several machines, to analyse.
+"""Results as one file, to commit, send, merge or analyse.
 
 The file is a flat table with one row per cell: nested values are columns such as "scores.ecpe",
 lists and settings are JSON text. Written as Parquet it can be read back.

@@ -1,4 +1,4 @@
-"""The switch between the reference and its fast twins: the only place that decides.
+"""The switch between the reference and its fast twins, the only place that chooses.
 
 | path | computes | cost | where |
 |---|---|---|---|
