@@ -36,11 +36,6 @@ def show(
     as_markdown: option.Markdown = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the cells as CSV.")] = False,
     as_json: option.Json = False,
-    export: Annotated[
-        Path | None,
-        option.file(help="Also write all results to one .csv or .parquet file."),
-    ] = None,
-    quiet: option.Quiet = False,
 ) -> None:
     """Print ours beside the published figure and the floor, and the paper's claims.
 
@@ -52,7 +47,6 @@ def show(
     if as_json and table is not None:
         raise ParameterError("--table is a layout for readers: leave --json or --table out.")
     from calibrant.experiments import METRICS, compare_with_published
-    from calibrant.experiments import export as write_flat
 
     chosen = split_names(metrics) or list(METRICS)
     if unknown := set(chosen) - set(METRICS):
@@ -68,9 +62,6 @@ def show(
         _show_cells(records, chosen, form)
     else:
         _show_tables(records, table, form)
-    if export is not None:
-        write_flat(records, export)
-        Messages(quiet=quiet).say(f"All results are in {export}")
 
 
 def _show_cells(records: list[Record], metrics: list[str], form: Form) -> None:

@@ -9,8 +9,6 @@ from calibrant.experiments.leaderboard import Leaderboard
 from calibrant.experiments.methods import DEPTH_STUDY, METHODS, Method, in_depth, installed
 from calibrant.experiments.packed import (
     add_to_store,
-    export,
-    flat_table,
     joined,
     pack,
     read_results,
@@ -63,9 +61,7 @@ __all__ = [
     "compare_with_published",
     "comparison_table",
     "depth_table",
-    "export",
     "figures",
-    "flat_table",
     "in_depth",
     "installed",
     "joined",
