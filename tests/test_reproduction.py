@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 from benchmarks.quality_pages import between_marks, quality_page, quality_summary
+from benchmarks.reproduction_page import page_figures, reproduction_page
 from tests.documents import ROOT
 
-from calibrant.experiments import read_results, report_figures, reproduction
+from calibrant.experiments import read_results
 
 RESULTS = ROOT / "benchmarks" / "results"
 STORE = "benchmarks/results/paper.parquet"
-AGAIN = f"""Regenerate it: calibrant bench report {STORE} --out docs/reproduction.md \\
-    --images docs/images"""
+AGAIN = f"""Regenerate it: python benchmarks/reproduction.py {STORE} \\
+    --out docs/reproduction.md --images docs/images"""
 QUALITY_AGAIN = (
     "Regenerate it: python benchmarks/quality.py show --docs docs/quality.md --readme README.md"
 )
@@ -24,11 +25,11 @@ def records() -> list[dict[str, object]]:
 
 def test_the_page_is_what_the_results_say(records: list[dict[str, object]]) -> None:
     page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
-    assert page == reproduction(records, STORE, "images"), AGAIN
+    assert page == reproduction_page(records, STORE, "images"), AGAIN
 
 
 def test_the_pictures_are_those_of_the_results(records: list[dict[str, object]]) -> None:
-    drawn = {f"{name}.png" for name, _ in report_figures(records)}
+    drawn = {f"{name}.png" for name, _ in page_figures(records)}
     there = {path.name for path in (ROOT / "docs" / "images").glob("reproduction-*.png")}
     assert there == drawn, AGAIN
 

@@ -64,16 +64,13 @@ def test_show_is_never_cut_in_a_pipe(results: Path) -> None:
     assert "…" not in done.stdout
 
 
-def test_show_markdown_csv_and_export(run, results: Path, tmp_path: Path) -> None:
+def test_show_markdown_and_csv(run, results: Path) -> None:
     assert run("bench", "show", results, "--markdown").stdout.startswith("| protocol |")
-    done = run(
-        "bench", "show", results, "--csv", "--metrics", "ecpe", "--export", tmp_path / "a.csv"
-    )
+    done = run("bench", "show", results, "--csv", "--metrics", "ecpe")
     assert len(done.stdout.splitlines()) == 3
-    assert (tmp_path / "a.csv").read_text().count("\n") == 7
 
 
-def test_show_for_machines(run, results: Path, tmp_path: Path) -> None:
+def test_show_for_machines(run, results: Path) -> None:
     done = run("bench", "show", results, "--json", "--metrics", "ecpe,mcpe")
     assert (done.exit_code, done.stderr) == (0, "")
     rows = json.loads(done.stdout)
@@ -83,10 +80,6 @@ def test_show_for_machines(run, results: Path, tmp_path: Path) -> None:
     assert rows[0]["mean"] == pytest.approx(0.041)
     assert (rows[0]["trials"], rows[0]["floor"], rows[0]["verdict"]) == (3, 0.0102, "tie")
     assert rows[0]["published"]["printed"] == "0.041"
-    file = tmp_path / "a.csv"
-    options = ["bench", "show", results, "--json", "--export", file]
-    assert run(*options).stderr == f"All results are in {file}\n"
-    assert run(*options, "--quiet").stderr == ""
 
 
 @pytest.fixture
@@ -180,7 +173,7 @@ def test_a_run_in_pieces_says_what_it_spent_and_what_is_left(run, tmp_path: Path
 
 
 @needs_data
-def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
+def test_figures_of_a_quick_run(run, tmp_path: Path) -> None:
     out = tmp_path / "results"
     done = run(*QUICK, "--methods", "hnn", "--engine", "serial", "--data", DATA, "--out", out)
     assert done.exit_code == 0, done.stderr
@@ -189,14 +182,6 @@ def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
         "honest-quick-reliability.png",
         "honest-quick-wine-intervals.png",
     ]
-    page, images = tmp_path / "docs.md", tmp_path / "images"
-    done = run("bench", "report", out, "--out", page, "--images", images)
-    assert done.exit_code == 0, done.stderr
-    text = page.read_text(encoding="utf-8")
-    assert "smoke tests" in text
-    assert "](images/reproduction-honest-quick-reliability.png)" in text
-    assert [path.name for path in images.iterdir()] == ["reproduction-honest-quick-reliability.png"]
-    assert "was not run under the `published` protocol" in text
 
 
 @pytest.mark.parametrize(
@@ -220,7 +205,6 @@ def test_figures_and_report_of_a_quick_run(run, tmp_path: Path) -> None:
         (["paper", "--engine", "dask"], "engine must be one of serial, processes, ray"),
         (["show", ".", "--table", "9"], "has no results yet"),
         (["figures", ".", "--format", "gif"], "--format must be one of png, svg, pdf"),
-        (["report", "nowhere"], "There is no folder nowhere of results"),
     ],
 )
 def test_bad_arguments(run, arguments: list[str], message: str) -> None:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import doctest
-import importlib
 import importlib.util
 import os
 import subprocess
@@ -89,8 +87,3 @@ def test_ray_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'calibrant\[ray\]'"):
         list(run_on_ray(abs, [1]))
-
-
-@pytest.mark.parametrize("name", ["serial", "processes", "ray"])
-def test_examples(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(f"calibrant.engines.{name}")).failed == 0

@@ -38,3 +38,20 @@ RECORDS = [
 ]
 DEPTH = [record("wine", f"mmd-depth{layers}", 0) for layers in (1, 2)]
 PUBLISHED = [run | {"cell": run["cell"] | {"protocol": "published"}} for run in RECORDS]
+
+
+def scored(
+    method: str, trial: int, scores: dict[str, float], *, dataset: str = "wine"
+) -> dict[str, Any]:
+    """A record under the published protocol with these scores."""
+    cell = {"protocol": "published", "dataset": dataset, "method": method, "trial": trial}
+    return record(dataset, method, trial, scores=scores, cell=cell)
+
+
+def trials_of(method: str, **values: list[float]) -> list[dict[str, Any]]:
+    """One record per trial of a method, with these scores."""
+    rows = zip(*values.values(), strict=True)
+    return [
+        scored(method, trial, {k: v for k, v in zip(values, row, strict=True) if v is not None})
+        for trial, row in enumerate(rows)
+    ]

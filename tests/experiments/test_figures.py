@@ -34,7 +34,11 @@ def test_figures() -> None:
             assert outside.get_xdata().tolist() == [5]  # 3 above the interval up to 2.5
         if name == "honest-depth":
             (line,) = figure.axes[0].get_legend_handles_labels()[0]
+            assert line.lines[0].get_xdata().tolist() == [1, 2]
             assert line.lines[0].get_ydata().tolist() == [1800.0, 1800.0]
+            assert [ax.get_ylabel() for ax in figure.axes] == ["fit seconds", "ECPE"]
+            assert [ax.get_yscale() for ax in figure.axes] == ["log", "linear"]
+            assert figure.axes[1].lines[0].get_label() == "perfect forecaster"
     assert drawn == {
         "honest-reliability": ["wine", "pm25"],
         "honest-wine-intervals": ["wine, hnn", "wine, mmd", "wine, ngboost"],

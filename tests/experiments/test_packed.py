@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,14 @@ def test_packed_results_come_back(tmp_path: Path) -> None:
     assert unpack(tmp_path / "all.parquet") == store.records()
     assert read_results(tmp_path / "all.parquet") == read_results(tmp_path / "a")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "all.parquet"]
+
+
+def test_other_programs_read_a_flat_table(tmp_path: Path) -> None:
+    pack(stored(tmp_path / "a").records(), tmp_path / "all.parquet")
+    frame = pd.read_parquet(tmp_path / "all.parquet")
+    assert list(frame["method"]) == ["hnn"]
+    assert list(frame["scores.ecpe"]) == [0.02]
+    assert json.loads(frame["covered"].iloc[0]) == [0.1, 0.9]
 
 
 def test_measured_values_keep_six_digits_and_settings_all(tmp_path: Path) -> None:

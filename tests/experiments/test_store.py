@@ -9,11 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from calibrant.errors import DataError, MissingFileError, ParameterError
-from calibrant.experiments.packed import export
 from calibrant.experiments.store import Cell, Store
 
 CELL = Cell("honest", "wine", "hnn", 0)
@@ -125,22 +123,3 @@ def test_two_writers_never_spoil_a_result(tmp_path: Path) -> None:
         writer.join()
         assert writer.exitcode == 0
     assert seen == {1, 2}
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_export(tmp_path: Path, suffix: str) -> None:
-    store = Store(tmp_path / "results")
-    store.write(CELL, RECORD)
-    store.write(Cell("honest", "wine", "mmd", 0), RECORD)
-    target = tmp_path / f"all{suffix}"
-    export(store.records(), target)
-    frame = pd.read_csv(target) if suffix == ".csv" else pd.read_parquet(target)
-    assert list(frame["method"]) == ["hnn", "mmd"]
-    assert list(frame["scores.ecpe"]) == [0.02, 0.02]
-    assert json.loads(frame["coverage"].iloc[0]) == [0.1, 0.9]
-    assert sorted(path.name for path in tmp_path.iterdir()) == [target.name, "results"]
-
-
-def test_export_needs_a_known_suffix(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match=r"must end in .csv or .parquet"):
-        export([], tmp_path / "all.xlsx")

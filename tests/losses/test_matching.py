@@ -11,8 +11,8 @@ from torch.distributions import Categorical, MixtureSameFamily, Normal
 
 from calibrant import DistributionMatchingLoss
 from calibrant.errors import ParameterError
-from calibrant.kernels import EnergyKernel, GaussianKernel
-from calibrant.losses import crps, kernel_score
+from calibrant.kernels import EnergyKernel
+from calibrant.losses import kernel_score
 
 SIZES = [1, 2, 3, 17]
 
@@ -158,32 +158,6 @@ def test_sampling_follows_the_generator_and_passes_gradients() -> None:
     assert values[0].item() == values[1].item() != values[2].item()
     values[0].backward()
     assert sigma.grad.abs().sum() > 0
-
-
-def test_kernel_score_is_the_diagonal_and_energy_gives_the_crps() -> None:
-    mu, sigma, y, _ = make_batch(13)
-    kernel = GaussianKernel([0.2, 1.0])
-    single = DistributionMatchingLoss(bandwidths=[0.2, 1.0], statistic="v")
-    rows = torch.stack(
-        [single(Normal(mu[i : i + 1], sigma[i : i + 1]), y[i : i + 1]) for i in range(13)]
-    )
-    torch.testing.assert_close(kernel_score(Normal(mu, sigma), y, kernel), rows)
-    from calibrant.distributions import Normal as NumpyNormal
-
-    truth = NumpyNormal(mu.numpy(), sigma.numpy()).crps(y.numpy())
-    np.testing.assert_allclose(crps(Normal(mu, sigma), y), truth, rtol=1e-10)
-
-
-def test_mixture_crps_matches_the_distribution() -> None:
-    from calibrant.distributions import Mixture
-
-    rng = np.random.default_rng(1)
-    w, m, s = rng.dirichlet(np.ones(3), 8), rng.normal(size=(8, 3)), 0.1 + rng.random((8, 3))
-    y = rng.normal(size=8)
-    dist = MixtureSameFamily(
-        Categorical(probs=torch.tensor(w)), Normal(torch.tensor(m), torch.tensor(s))
-    )
-    np.testing.assert_allclose(crps(dist, torch.tensor(y)), Mixture(w, m, s).crps(y), rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,6 @@ def test_every_folder_is_read_once(fitted, tmp_path: Path, monkeypatch) -> None:
         seen.append(Path(path).name)
         return read_model(path)
 
-    monkeypatch.setattr(persistence, "read_model", spy)
+    monkeypatch.setattr(persistence.folders, "read_model", spy)
     calibrant.load_model(tmp_path / "saved")
     assert seen == ["saved", "model"]

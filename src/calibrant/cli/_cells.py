@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def cell_progress(total: int, messages: Messages) -> Iterator[Callable[[Outcome], None]]:
-    """Give a function to call with the outcome of every cell."""
+    """Yield a function to call with the outcome of every cell."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     with Progress(
@@ -39,16 +39,16 @@ def cell_progress(total: int, messages: Messages) -> Iterator[Callable[[Outcome]
 
 @contextmanager
 def resumable(out: Path, total: int, count_missing: Callable[[], int]) -> Iterator[None]:
-    """Say how many results are where when interrupted, and leave no folder that holds none.
+    """Report which results are kept after an interrupt, and remove a folder without any.
 
     Parameters
     ----------
     out : path
         Folder of the store.
     total : int
-        Cells that the command wants.
+        Number of cells of the command.
     count_missing : callable
-        How many of them have no result in the store.
+        Returns how many of them have no result in the store.
     """
     is_new = not out.exists()
 

@@ -56,7 +56,7 @@ def write_figure(figure: Figure, path: Path, *, dpi: int = 110) -> None:
 
 @contextmanager
 def staged(folder: Path) -> Iterator[Path]:
-    """Give a temporary folder whose files move into `folder` once all of them are written.
+    """Yield a temporary folder whose files move into `folder` once all of them are written.
 
     `folder` is made if necessary, and removed again if nothing was written.
     """

@@ -5,6 +5,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from textwrap import fill
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from calibrant.experiments import Form
 
 Row = Mapping[str, str]  # column name -> cell
 
@@ -19,23 +23,20 @@ def text_table(rows: Sequence[Row], *, left: Collection[str]) -> str:
     left : collection of str
         Columns to align to the left; the others, numbers, go to the right.
     """
-    header = {name: name for name in rows[0]}
-    width = {name: max(len(row[name]) for row in (header, *rows)) for name in header}
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width[name]) if name in left else cell.rjust(width[name])
-            for name, cell in row.items()
-        ).rstrip()
-        for row in (header, *rows)
-    )
+    return _render(rows, left, "text")
 
 
 def markdown_table(rows: Sequence[Row], *, left: Collection[str]) -> str:
     """Format the same rows as a Markdown table."""
-    header = {name: name for name in rows[0]}
-    rule = {name: "---" if name in left else "--:" for name in header}
-    cells = ([cell.replace("|", r"\|") for cell in row.values()] for row in (header, rule, *rows))
-    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
+    return _render(rows, left, "markdown")
+
+
+def _render(rows: Sequence[Row], left: Collection[str], form: Form) -> str:
+    from calibrant.experiments.layout import Table
+
+    headings = list(rows[0])
+    right = [i for i, name in enumerate(headings) if name not in left]
+    return Table(headings, [list(row.values()) for row in rows], right).render(form).rstrip("\n")
 
 
 def definitions(entries: Iterable[tuple[str, str]], *, label_width: int, indent: int = 0) -> str:

@@ -12,7 +12,7 @@ from calibrant.cli import _options as option
 from calibrant.cli._cells import cell_progress, resumable, split_names
 from calibrant.cli._output import Messages, write_json
 from calibrant.cli.bench_files import pack, unpack
-from calibrant.cli.bench_results import figures, report, show
+from calibrant.cli.bench_results import figures, show
 from calibrant.errors import (
     CalibrantError,
     MissingDependencyError,
@@ -164,5 +164,5 @@ def _count(outcomes: list[Outcome], status: str) -> int:
     return sum(outcome.status == status for outcome in outcomes)
 
 
-for _command in (show, figures, report, pack, unpack):
+for _command in (show, figures, pack, unpack):
     bench.command()(_command)

@@ -1,8 +1,7 @@
-"""``calibrant bench show``, ``figures`` and ``report``: tables, figures and a page of results."""
+"""``calibrant bench show`` and ``figures``: tables and figures of results."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -37,11 +36,6 @@ def show(
     as_markdown: option.Markdown = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the cells as CSV.")] = False,
     as_json: option.Json = False,
-    export: Annotated[
-        Path | None,
-        option.file(help="Also write all results to one .csv or .parquet file."),
-    ] = None,
-    quiet: option.Quiet = False,
 ) -> None:
     """Print ours beside the published figure and the floor, and the paper's claims.
 
@@ -53,7 +47,6 @@ def show(
     if as_json and table is not None:
         raise ParameterError("--table is a layout for readers: leave --json or --table out.")
     from calibrant.experiments import METRICS, compare_with_published
-    from calibrant.experiments import export as write_flat
 
     chosen = split_names(metrics) or list(METRICS)
     if unknown := set(chosen) - set(METRICS):
@@ -69,9 +62,6 @@ def show(
         _show_cells(records, chosen, form)
     else:
         _show_tables(records, table, form)
-    if export is not None:
-        write_flat(records, export)
-        Messages(quiet=quiet).say(f"All results are in {export}")
 
 
 def _show_cells(records: list[Record], metrics: list[str], form: Form) -> None:
@@ -130,46 +120,6 @@ def figures(
             figure.savefig(folder / f"{name}.{file_format}", dpi=120)
             count += 1
     Messages().say(f"{count} figures are in {out}")
-
-
-def report(
-    results: Results = Path("results"),
-    out: Annotated[Path, option.file(help="Markdown file to write.")] = Path("reproduction.md"),
-    images: Annotated[
-        Path | None,
-        option.folder(help="Also draw its images, into this folder."),
-    ] = None,
-) -> None:
-    """Write what reproduces and what does not, with commands, machine, versions and date."""
-    from calibrant.experiments import reproduction
-
-    records = _read(results)
-    seen = None if images is None else Path(os.path.relpath(images, out.parent)).as_posix()
-    page = reproduction(records, results.as_posix(), seen)
-    if images is not None:
-        _draw_page_images(records, images)
-    with staged(out.absolute().parent) as folder:
-        (folder / out.name).write_text(page, encoding="utf-8")
-    Messages().say(f"The report is in {out}")
-
-
-def _draw_page_images(records: list[Record], images: Path) -> None:
-    """Draw the images of the page with 128 colours: a quarter of the bytes, and no visible loss."""
-    import io
-
-    import matplotlib as mpl
-    from PIL import Image
-
-    mpl.use("Agg")
-    from calibrant.experiments import report_figures
-
-    with staged(images) as folder:
-        for name, figure in report_figures(records):
-            drawn = io.BytesIO()
-            figure.savefig(drawn, dpi=80)
-            Image.open(drawn).convert("RGB").quantize(128).save(
-                folder / f"{name}.png", optimize=True
-            )
 
 
 def _read(results: Path) -> list[Record]:

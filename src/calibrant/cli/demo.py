@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -113,15 +110,13 @@ def _check_folder(out: Path) -> None:
 
 
 def _record(run: Run, scores: dict[str, Evaluation], *, quick: bool, seed: int) -> dict[str, Any]:
-    packages = ("calibrant", "numpy", "torch")
+    from calibrant.experiments.provenance import provenance
+
     return {
         "data": run.data.name,
         "train_rows": run.train_rows,
         "test_rows": len(run.y),
         "quick": quick,
         "seed": seed,
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-        "versions": {name: version(name) for name in packages},
         "methods": {name: result.to_dict() for name, result in scores.items()},
-    }
+    } | provenance("auto")

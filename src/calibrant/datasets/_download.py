@@ -1,4 +1,4 @@
-"""Downloading a small file: with progress, and again after a passing failure."""
+"""Download a small file with progress; transient failures are retried."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
 
 
 def download(url: str) -> bytes:
-    """Return the content of a URL; a transient failure is tried again after a pause.
+    """Return the content of a URL; transient failures are retried after a pause.
 
-    The files here have a few megabytes, so that an interrupted download starts anew.
+    The files have a few megabytes: an interrupted download starts from the beginning.
     """
     for attempt in range(ATTEMPTS):
         if attempt:

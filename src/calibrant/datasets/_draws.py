@@ -1,4 +1,4 @@
-"""Shared by all generated data: the checks of their arguments, and their licence."""
+"""Checks of the arguments of generated data, and their licence."""
 
 from __future__ import annotations
 

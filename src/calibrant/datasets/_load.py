@@ -71,7 +71,7 @@ def info(name: str, variant: str = "raw", data_dir: Folder = None) -> DatasetInf
     """
     _check_variant(name, variant)
     if name not in STORED:
-        return load(name).info  # made in an instant
+        return load(name).info  # generated in milliseconds
     stored = STORED[name][variant]
     return replace(stored.info, at_hand=stored.find(data_dir) is not None)
 

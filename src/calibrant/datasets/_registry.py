@@ -1,7 +1,7 @@
 """The data sets that are files, as data: adding one is adding an entry here.
 
-No data file is shipped. An entry says where the table comes from and carries the checksum that
-tells whether a copy is the table every published figure of ours was made with.
+No data file is shipped. An entry says where the table comes from, and its checksum identifies
+the table behind the figures in our documentation.
 """
 
 from __future__ import annotations

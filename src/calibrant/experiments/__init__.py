@@ -9,26 +9,23 @@ from calibrant.experiments.leaderboard import Leaderboard
 from calibrant.experiments.methods import DEPTH_STUDY, METHODS, Method, in_depth, installed
 from calibrant.experiments.packed import (
     add_to_store,
-    export,
-    flat_table,
     joined,
     pack,
     read_results,
     unpack,
 )
 from calibrant.experiments.paper import PaperExperiment, plan
-from calibrant.experiments.paper_tables import PAPER_TABLES, paper_table
 from calibrant.experiments.published import PublishedCell, published, published_cells
 from calibrant.experiments.recommendation import Standing
-from calibrant.experiments.reproduction import report_figures, reproduction
 from calibrant.experiments.runner import ENGINES, Experiment, Outcome, missing, run_cells
 from calibrant.experiments.store import Cell, Store
-from calibrant.experiments.summary import summary
 from calibrant.experiments.tables import (
+    PAPER_TABLES,
     claims_summary,
     claims_table,
     comparison_table,
     depth_table,
+    paper_table,
     time_table,
 )
 from calibrant.experiments.tasks import TASKS, Split, Task, make_split
@@ -64,9 +61,7 @@ __all__ = [
     "compare_with_published",
     "comparison_table",
     "depth_table",
-    "export",
     "figures",
-    "flat_table",
     "in_depth",
     "installed",
     "joined",
@@ -78,10 +73,7 @@ __all__ = [
     "published",
     "published_cells",
     "read_results",
-    "report_figures",
-    "reproduction",
     "run_cells",
-    "summary",
     "time_table",
     "unpack",
 ]

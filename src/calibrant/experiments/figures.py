@@ -13,11 +13,14 @@ from calibrant.experiments.store import Record
 from calibrant.experiments.tasks import TASKS
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 KINDS = ("reliability", "intervals", "depth")
 _COLUMNS = 3
+_MARKERS = "osD^vPX"
 Group = dict[str, list[Record]]  # the trials of each method
 
 
@@ -144,8 +147,9 @@ def _intervals(dataset: str, drawn: dict[str, Record]) -> Figure:
 def _depth(runs: Sequence[Record]) -> Figure:
     import matplotlib.pyplot as plt
     import pandas as pd
+    from matplotlib.ticker import LogLocator, NullFormatter
 
-    from calibrant.experiments.study_plots import depth_study
+    from calibrant.plots.style import GREY
 
     parts = [run["cell"]["method"].split("-depth") for run in runs]
     frame = pd.DataFrame(
@@ -155,9 +159,41 @@ def _depth(runs: Sequence[Record]) -> Figure:
             "fit seconds": [run["seconds"]["fit"] for run in runs],
             "ECPE": [run["scores"]["ecpe"] for run in runs],
         }
-    ).sort_values(["method", "layers"])
+    )
+    # One panel per quantity: two scales on one pair of axes invite meaningless comparisons.
     figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.2), layout="constrained")
-    depth_study(frame, value="fit seconds", log=True, ax=left)
+    _draw_depth(frame, "fit seconds", left)
+    left.set_yscale("log")
+    left.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    left.yaxis.set_major_formatter(lambda at, _: f"{at:g}")  # 50, not 5 x 10^1
+    left.yaxis.set_minor_formatter(NullFormatter())
     floor = float(np.mean([run["floor"]["ecpe"] for run in runs]))
-    depth_study(frame, value="ECPE", floor=floor, ax=right)
+    right.axhline(floor, color=GREY, linestyle="--", linewidth=1.2, label="perfect forecaster")
+    _draw_depth(frame, "ECPE", right)
+    right.set_ylim(bottom=0)
     return figure
+
+
+def _draw_depth(frame: pd.DataFrame, value: str, ax: Axes) -> None:
+    """Draw one line per method: mean over runs, and its standard error as a bar."""
+    from calibrant.plots.style import legend_above, line_style, tidy
+
+    for index, (name, runs) in enumerate(frame.groupby("method")):
+        by_depth = runs.groupby("layers")[value]
+        mean, error = by_depth.mean(), by_depth.sem().fillna(0.0)  # of a single run it is unknown
+        colour, style = line_style(index)
+        ax.errorbar(
+            mean.index.to_numpy(),
+            mean.to_numpy(),
+            yerr=error.to_numpy(),
+            color=colour,
+            linestyle=style,
+            marker=_MARKERS[index % len(_MARKERS)],
+            markersize=5,
+            linewidth=1.8,
+            capsize=3,
+            label=str(name),
+        )
+    ax.set(xlabel="hidden layers", ylabel=value, xticks=sorted(frame["layers"].unique()))
+    legend_above(ax, ncols=3)
+    tidy(ax)

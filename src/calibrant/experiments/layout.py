@@ -51,7 +51,9 @@ class Table:
 
     def _markdown(self) -> str:
         rule = ["--:" if i in self.right else "---" for i in range(len(self.headings))]
-        return "".join(f"| {' | '.join(line)} |\n" for line in (self.headings, rule, *self.lines))
+        lines = (self.headings, rule, *self.lines)
+        cells = ([cell.replace("|", r"\|") for cell in line] for line in lines)
+        return "".join(f"| {' | '.join(line)} |\n" for line in cells)
 
     def _text(self) -> str:
         width = [max(map(len, column)) for column in zip(self.headings, *self.lines, strict=True)]

@@ -1,7 +1,7 @@
-"""Results as one file: to commit, to send, to merge those of several machines, to analyse.
+"""Results as one file, to commit, send, merge or analyse.
 
-The file is a flat table with one row per cell: nested values are columns such as "scores.ecpe",
-lists and settings are JSON text. Written as Parquet it can be read back.
+The Parquet file is a flat table with one row per cell, for pandas and others to read: nested
+values are columns such as "scores.ecpe", lists and settings are JSON text.
 """
 
 from __future__ import annotations
@@ -41,25 +41,11 @@ def pack(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
     if Path(path).suffix != SUFFIX:
         raise ParameterError(f"{path} must end in {SUFFIX}: results are packed as Parquet.")
     with replacing(Path(path)) as file:
-        parquet.write_table(flat_table(records), file, compression="zstd", compression_level=19)
+        parquet.write_table(_flat_table(records), file, compression="zstd", compression_level=19)
 
 
-def export(records: Iterable[Record], path: str | os.PathLike[str]) -> None:
-    """Write records to one file for other programs: CSV, or Parquet as `pack` does."""
-    from pyarrow import csv
-
-    suffix = Path(path).suffix
-    if suffix == SUFFIX:
-        pack(records, path)
-    elif suffix == ".csv":
-        with replacing(Path(path)) as file:
-            csv.write_csv(flat_table(records), file)
-    else:
-        raise ParameterError(f"{path} must end in .csv or {SUFFIX}: the suffix sets the format.")
-
-
-def flat_table(records: Iterable[Record]) -> pa.Table:
-    """All results as one table, one row per cell."""
+def _flat_table(records: Iterable[Record]) -> pa.Table:
+    """Return all results as one table, one row per cell."""
     import pyarrow as pa
 
     rows = [_flatten(record) for record in records]

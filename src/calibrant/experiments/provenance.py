@@ -1,4 +1,4 @@
-"""Where, when and with which code and packages a result was computed."""
+"""Provenance of a result: machine, time, commit and versions of packages."""
 
 from __future__ import annotations
 

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from calibrant.errors import ParameterError
 from calibrant.experiments.claims import Finding
 from calibrant.experiments.comparison import Comparison, compare_with_published
 from calibrant.experiments.estimates import estimate
-from calibrant.experiments.layout import Form, Label, Table, pivot, plus_minus, two_digits
+from calibrant.experiments.layout import Form, Label, Table, pivot, plus_minus
 from calibrant.experiments.methods import DEPTH_STUDY, METHODS
+from calibrant.experiments.published import published_cells
 from calibrant.experiments.runner import Outcome
 from calibrant.experiments.store import Record
-from calibrant.experiments.tasks import TASKS
 
+PAPER_TABLES = {
+    "1": "Series: forecast and calibration",
+    "2": "Tables: calibration",
+    "A2": "Series: sharpness",
+    "A3": "Series: precision",
+}
 COMMIT_NOTE = """\
 *Commit* is that of the code. A commit after ≤ is the first one that contains the result, which
 was computed with the code of that commit or of one shortly before it: those results were stored
@@ -42,6 +49,56 @@ def comparison_table(rows: Sequence[Comparison], form: Form = "text") -> str:
         for row in rows
     ]
     return Table(headings, lines, right=range(4, 10), above=3).render(form)
+
+
+def paper_table(records: Iterable[Record], number: str, protocol: str, form: Form = "text") -> str:
+    """One table of the paper: for every metric a line of published figures and one of ours.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        Records of a `Store`.
+    number : {"1", "2", "A2", "A3"}
+    protocol : str
+        Protocol whose results are shown.
+    form : {"text", "markdown", "csv"}
+
+    Returns
+    -------
+    str
+        Columns are the methods of the paper, then other methods that have results. A cell is
+        empty where the paper prints nothing, or where there is no result.
+    """
+    if number not in PAPER_TABLES:
+        known = ", ".join(PAPER_TABLES)
+        raise ParameterError(f"The paper has no table {number!r}: choose from {known}.")
+    theirs = {(c.dataset, c.metric, c.method): c for c in published_cells() if c.table == number}
+    shown = dict.fromkeys((dataset, metric) for dataset, metric, _ in theirs)
+    metrics = list(dict.fromkeys(metric for _, metric in shown))
+    ours = {
+        (row.dataset, row.metric, row.method): row
+        for row in compare_with_published(records, metrics)
+        if row.protocol == protocol and (row.dataset, row.metric) in shown
+    }
+    floors = {key[:2]: f"{row.floor:.4f}" for key, row in ours.items() if row.floor is not None}
+
+    def cell(label: Label, method: str) -> str:
+        dataset, metric, source = label
+        if method == "floor":
+            return floors.get((dataset, metric), "") if source == "ours" else ""
+        if source == "paper":
+            printed = theirs.get((dataset, metric, method))
+            return "" if printed is None else plus_minus(printed.printed, printed.printed_error)
+        row = ours.get((dataset, metric, method))
+        if row is None:
+            return ""
+        return plus_minus(
+            f"{row.mean:.4g}", "" if row.std_error is None else f"{row.std_error:.2g}"
+        )
+
+    rows = [(*key, source) for key in shown for source in ("paper", "ours")]
+    methods = [key for key in METHODS if any(key == method for _, _, method in (*theirs, *ours))]
+    return pivot(["data set", "metric", ""], rows, ["floor", *methods], cell).render(form)
 
 
 def claims_table(findings: Sequence[Finding], form: Form = "text") -> str:
@@ -74,20 +131,6 @@ def claims_summary(findings: Sequence[Finding], form: Form = "text") -> str:
     return Table(headings, lines, right=range(3, 7), above=2).render(form)
 
 
-def verdicts_table(rows: Sequence[Comparison], form: Form = "text") -> str:
-    """One line per protocol, metric and method: on how many data sets it beats the paper."""
-    groups: dict[tuple[str, str, str], list[Comparison]] = defaultdict(list)
-    for row in rows:
-        groups[row.protocol, row.metric, row.method].append(row)
-    lines = []
-    for key, group in groups.items():
-        counts = Counter(row.verdict for row in group)
-        worse = ", ".join(row.dataset for row in group if row.verdict == "worse")
-        lines.append([*key, *(str(counts[v]) for v in ("better", "tie", "worse")), worse])
-    headings = ("protocol", "metric", "method", "better", "tie", "worse", "worse on")
-    return Table(headings, lines, right=(3, 4, 5)).render(form)
-
-
 def depth_table(records: Sequence[Record], form: Form = "text") -> str:
     """One line per method and depth: mean calibration error and training time over trials.
 
@@ -112,41 +155,6 @@ def depth_table(records: Sequence[Record], form: Form = "text") -> str:
         )
     headings = ("protocol", "method", "layers", "trials", "ecpe", "± s.e.", "floor", "fit seconds")
     return Table(headings, lines, right=range(2, 8), above=1).render(form)
-
-
-def crps_table(records: Sequence[Record], protocol: str, form: Form = "text") -> str:
-    """CRPS of every method on every data set; in Markdown the lowest of a data set is bold."""
-    rows = [row for row in compare_with_published(records, ["crps"]) if row.protocol == protocol]
-    found = {(row.method, row.dataset): row for row in rows}
-    lowest = {
-        name: min((row.mean for row in rows if row.dataset == name), default=0.0) for name in TASKS
-    }
-
-    def cell(label: Label, dataset: str) -> str:
-        row = found.get((label[0], dataset))
-        if row is None:
-            return ""
-        mean = f"{row.mean:.4g}"
-        bold = form == "markdown" and row.mean == lowest[dataset]
-        return plus_minus(f"**{mean}**" if bold else mean, two_digits(row.std_error))
-
-    return _methods_by_data_sets(found, cell).render(form)
-
-
-def seconds_table(records: Sequence[Record], protocol: str, form: Form = "text") -> str:
-    """Seconds of all trials of every method on every data set, and their sum."""
-    spent: dict[tuple[str, str], float] = defaultdict(float)
-    for record in records:
-        cell = record["cell"]
-        if cell["protocol"] == protocol and cell["method"] in METHODS:
-            spent[cell["method"], cell["dataset"]] += sum(record["seconds"].values())
-            spent[cell["method"], "all"] += sum(record["seconds"].values())
-
-    def cell_text(label: Label, dataset: str) -> str:
-        key = (label[0], dataset)
-        return f"{spent[key]:.0f}" if key in spent else ""
-
-    return _methods_by_data_sets(spent, cell_text, "all").render(form)
 
 
 def time_table(outcomes: Iterable[Outcome], form: Form = "text") -> str:
@@ -200,13 +208,3 @@ def _versions(records: Sequence[Record]) -> str:
             if version != "unknown":
                 versions[package].add(version)
     return ", ".join(f"{name} {'/'.join(sorted(v))}" for name, v in sorted(versions.items()))
-
-
-def _methods_by_data_sets(
-    found: Iterable[tuple[str, str]], cell: Callable[[Label, str], str], *more: str
-) -> Table:
-    """Pivot of the methods and data sets that occur, in the order of the paper."""
-    pairs = list(found)
-    methods = [(key,) for key in METHODS if any(key == method for method, _ in pairs)]
-    datasets = [name for name in TASKS if any(name == dataset for _, dataset in pairs)]
-    return pivot(["method"], methods, [*datasets, *more], cell)

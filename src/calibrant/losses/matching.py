@@ -50,10 +50,10 @@ class DistributionMatchingLoss(nn.Module):
     method : {"auto", "pairwise", "fused", "linear"}
         How it is computed. "pairwise" is the readable reference, quadratic in time and memory,
         in float64. "fused" visits the same pairs without a matrix of pairs, in one pass for
-        value and gradient: in blocks on a CPU, in one Triton kernel on a CUDA device. "linear"
-        takes time linear in n: exact (1e-12 of a kernel value) for marginal matching, and
-        approximate for the other two, through `features` random features of the condition. "auto"
-        takes "linear" where that is exact and "fused" elsewhere.
+        value and gradient: in blocks on a CPU, in one Triton kernel on a CUDA device. "linear",
+        for Gaussian kernels, takes time linear in n: exact (1e-12 of a kernel value) for marginal
+        matching, and approximate for the other two, through `features` random features of the
+        condition. "auto" takes "linear" where that is exact and "fused" elsewhere.
     features : int
         Random features of ``method="linear"`` given a condition; the relative standard error
         of the value is at most ``sqrt(2 / features)``.
@@ -143,7 +143,6 @@ class DistributionMatchingLoss(nn.Module):
             self.match,
             self.kernel,
             y,
-            sampled=self.expectation == "sampled",
             needs_grad=any(each is not None and each.requires_grad for each in (y, sample_weight)),
         )
 

@@ -1,4 +1,4 @@
-"""Predictions as distribution matching sees them: weighted normals in every row."""
+"""Predictions for distribution matching: weighted normals per row."""
 
 from __future__ import annotations
 

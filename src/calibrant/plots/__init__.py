@@ -5,6 +5,7 @@ from calibrant.plots._fan import fan_chart
 from calibrant.plots._groups import group_coverage
 from calibrant.plots._history import training_history
 from calibrant.plots._intervals import draw_intervals, intervals
+from calibrant.plots._leaderboard import leaderboard
 from calibrant.plots._pit import pit_histogram
 from calibrant.plots._reliability import draw_coverage, reliability
 from calibrant.plots._sharpness import sharpness
@@ -14,7 +15,6 @@ from calibrant.plots.displays import (
     ReliabilityDisplay,
     SharpnessDisplay,
 )
-from calibrant.plots.repeated_runs import leaderboard
 
 __all__ = [
     "IntervalDisplay",

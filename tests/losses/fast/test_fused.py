@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
+from scipy.stats import energy_distance
 from tests.losses.twins import BANDWIDTHS, SIZES, batch, compare
 from torch.distributions import Normal
 
@@ -28,6 +30,14 @@ def test_fused_in_float32(name: str, error: float) -> None:
         "fused", 300, match="joint", bandwidths=BANDWIDTHS[name], condition_bandwidth=0.2,
         dtype=torch.float32, value_error=error,
     )  # fmt: skip
+
+
+def test_energy_distance_against_scipy() -> None:
+    a, b = np.random.default_rng(0).normal(size=(2, 500))
+    points = Normal(torch.tensor(b), torch.full((500,), 1e-9, dtype=torch.float64))
+    loss = DistributionMatchingLoss(kernel=EnergyKernel(), expectation="sampled")
+    value = float(loss(points, torch.tensor(a), generator=torch.Generator().manual_seed(0)))
+    assert value == pytest.approx(energy_distance(a, b) ** 2, rel=1e-6)
 
 
 def test_no_matrix_of_pairs_is_kept() -> None:

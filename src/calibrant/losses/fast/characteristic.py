@@ -26,16 +26,11 @@ def characteristic_mmd(measure: SignedMeasure, rules: Sequence[Frequencies]) -> 
     """Squared MMD, V-statistic, (B,), of the sum of the kernels that `rules` are for."""
     y, y_masses, means, variances, masses = (part.flatten(1).double() for part in measure)
     w, weights = as_tensors(rules, y.device)
-    of_targets = characteristic_of_points(y, y_masses, w)
+    with torch.no_grad():
+        of_targets = _transform(y, None, y_masses, w, None)
     of_normals = characteristic_of_normals(means, variances, masses, w)
     cosine, sine = (a + b for a, b in zip(of_targets, of_normals, strict=True))
     return (weights * (cosine.square() + sine.square())).sum(dim=-1)
-
-
-@torch.no_grad()
-def characteristic_of_points(y: Tensor, masses: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosine and sine parts for point masses (B, N), each (B, Q), without gradient."""
-    return _transform(y, None, masses, w, None)
 
 
 def characteristic_of_normals(

@@ -1,4 +1,4 @@
-"""Loops over chunks of rows: bounded memory, and threads only where they pay."""
+"""Loops over chunks of rows, with bounded memory; threads are given up where they lose."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ THREADS = Threads(smallest=1 << 15)
 
 
 class Chunks(NamedTuple):
-    """How a loop over rows is cut up."""
+    """How a loop over rows is divided into chunks."""
 
     name: str  # of the loop: chunks of loops with the same name cost about the same
     width: int  # elements of a temporary per row

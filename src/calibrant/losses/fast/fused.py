@@ -36,7 +36,7 @@ SumPairs = Callable[[SignedMeasure, Any, Tensor | None, bool], Sums]
 def sum_pairs(
     measure: SignedMeasure, kernel: Kernel, condition: Tensor | None, diagonal: bool
 ) -> Sums:
-    """The pass in plain torch, a block of rows at a time."""
+    """Sum over all pairs in plain torch, a block of rows at a time."""
     y, y_masses, means, variances, masses = measure
     batches, n, k = means.shape
     zero = y.new_zeros(())

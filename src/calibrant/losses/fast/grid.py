@@ -28,7 +28,7 @@ from calibrant.losses.fast.signed_measure import Extent, SignedMeasure
 
 _ELEMENTS = 1 << 20  # of one temporary
 _FAR = 4.0  # ranges of a kernel beyond which gaps between rows are closed
-_ALIKE = 8.0  # times the range of the narrowest kernel that others on its grid may have
+_ALIKE = 8.0  # largest ratio between the ranges of kernels on one grid
 _MOST_CELLS = 1 << 24  # 128 MiB per signal; beyond, all pairs are visited
 _WIDE = 4.0  # predictions of this many bandwidths of variance have no high frequencies
 
@@ -39,7 +39,7 @@ def kernel_range(bandwidth: float, variance: float) -> float:
 
 
 def on_one_grid(bandwidths: Sequence[float], variance: float) -> list[float]:
-    """Those that the grid of the narrowest one serves without growing much."""
+    """Bandwidths that the grid of the narrowest one serves without growing much."""
     most = _ALIKE * kernel_range(min(bandwidths), variance)
     return [h for h in bandwidths if kernel_range(h, variance) <= most]
 

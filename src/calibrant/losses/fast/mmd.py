@@ -7,7 +7,6 @@ from typing import cast
 from torch import Tensor
 
 from calibrant.kernels import GaussianKernel, Kernel
-from calibrant.losses.fast.energy_distance import energy_mmd
 from calibrant.losses.fast.fused import fused_mmd
 from calibrant.losses.fast.linear import linear_mmd
 from calibrant.losses.fast.random_features import random_features_mmd
@@ -67,8 +66,6 @@ def _fused(
 def _v_statistic(
     path: Path, measure: SignedMeasure, kernel: Kernel, condition: Tensor | None, features: int
 ) -> Tensor:
-    if path.name == "energy":
-        return energy_mmd(measure)
     gaussian = cast(GaussianKernel, kernel)
     if condition is not None:
         return random_features_mmd(measure, gaussian, condition, features)

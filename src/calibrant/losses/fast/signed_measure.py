@@ -39,8 +39,8 @@ class SignedMeasure(NamedTuple):
         weights, means, variances = (part.reshape(-1, n, k) for part in prediction)
         y, row_weights = (part.expand(rows).reshape(-1, n) for part in (y, row_weights))
         y_masses = shares(row_weights).to(means.dtype)
-        # Only distances count. Seen from the midst of the targets they keep their digits in
-        # float32; a median of some targets, since a single one may be far from all others.
+        # Only distances count, and relative to a central target they keep their digits in
+        # float32. The median of some targets: a single one may be far from all others.
         some = y[:, :: max(1, n // _LOCATING)].sort(dim=1).values
         origin = some[:, some.shape[1] // 2, None]
         masses = -y_masses[..., None] * weights

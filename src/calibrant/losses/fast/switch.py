@@ -1,4 +1,4 @@
-"""The switch between the reference and its fast twins: the only place that decides.
+"""The switch between the reference and its fast twins, the only place that chooses.
 
 | path | computes | cost | where |
 |---|---|---|---|
@@ -7,7 +7,6 @@
 | `fused_triton` | Gaussian kernels, any condition | as `fused` | CUDA, not float64 |
 | `linear` | marginal matching, Gaussian kernels | n | any device |
 | `linear_triton` | marginal matching, Gaussian kernels | n | CUDA, not float64 |
-| `energy` | marginal matching, energy kernel | n log n | any device |
 | `features` | Gaussian kernels given a condition, approximately | n | any device, on request |
 """
 
@@ -21,11 +20,11 @@ import torch
 from torch import Tensor
 
 from calibrant.errors import ParameterError
-from calibrant.kernels import EnergyKernel, GaussianKernel, Kernel
+from calibrant.kernels import GaussianKernel, Kernel
 from calibrant.losses.condition import Match
 
 Method = Literal["auto", "pairwise", "fused", "linear"]
-Name = Literal["pairwise", "fused", "fused_triton", "linear", "linear_triton", "energy", "features"]
+Name = Literal["pairwise", "fused", "fused_triton", "linear", "linear_triton", "features"]
 
 
 class Path(NamedTuple):
@@ -36,39 +35,32 @@ class Path(NamedTuple):
 
 
 def choose_path(
-    method: Method, match: Match, kernel: Kernel, y: Tensor, *, sampled: bool, needs_grad: bool
+    method: Method, match: Match, kernel: Kernel, y: Tensor, *, needs_grad: bool
 ) -> Path:
     """Path of a method for the data at hand; "auto" takes the fastest exact one.
 
     Parameters
     ----------
-    sampled : bool
-        Whether predictions are draws, without variance.
     needs_grad : bool
         Whether targets or sample weights require a gradient, which only the reference has.
     """
-    gaussian, energy = isinstance(kernel, GaussianKernel), isinstance(kernel, EnergyKernel)
-    marginal = match == "marginal"
+    gaussian, marginal = isinstance(kernel, GaussianKernel), match == "marginal"
     if method == "auto":
-        # The energy kernel reads the range of the data, for which a GPU would have to wait.
-        linear = gaussian or (energy and (sampled or y.device.type == "cpu"))
-        method = "pairwise" if needs_grad else "linear" if marginal and linear else "fused"
+        method = "pairwise" if needs_grad else "linear" if marginal and gaussian else "fused"
     if method == "pairwise":
         return Path("pairwise", torch.float64)
     in_triton = gaussian and triton_applies(y)
     own_dtype = torch.promote_types(y.dtype, torch.float32)
     if method == "fused":
         return Path("fused_triton" if in_triton else "fused", own_dtype)
-    if gaussian and marginal:
-        return Path("linear_triton", own_dtype) if in_triton else Path("linear", torch.float64)
-    if gaussian:
+    if not gaussian:
+        raise ParameterError(
+            f'method="linear" needs Gaussian kernels, got {type(kernel).__name__}. '
+            'Use method="fused".'
+        )
+    if not marginal:
         return Path("features", torch.float64)
-    if energy and marginal:
-        return Path("energy", torch.float64)
-    raise ParameterError(
-        'method="linear" needs Gaussian kernels, or the energy kernel for marginal matching; got '
-        f'{type(kernel).__name__} with match={match!r}. Use method="fused".'
-    )
+    return Path("linear_triton", own_dtype) if in_triton else Path("linear", torch.float64)
 
 
 def triton_applies(values: Tensor) -> bool:

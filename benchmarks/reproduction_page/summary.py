@@ -6,12 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from calibrant.experiments.claims import CLAIMS, check_claims
-from calibrant.experiments.comparison import Comparison, compare_with_published
+from calibrant.experiments import (
+    CLAIMS,
+    METHODS,
+    TASKS,
+    Comparison,
+    check_claims,
+    compare_with_published,
+)
 from calibrant.experiments.layout import Label, Table, pivot, plus_minus, two_digits
-from calibrant.experiments.methods import METHODS
 from calibrant.experiments.store import Record
-from calibrant.experiments.tasks import TASKS
 
 _METRICS = ("ecpe", "rmse")
 OURS = {"mmd-as-published": "Algorithm 1", "mmd": "`mmd`", "mmd-best": "`mmd-best`"}

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
 
-from calibrant import persistence
-from calibrant.errors import MissingFileError, ModelFileError, OutputExistsError, ParameterError
-from calibrant.persistence import pack, read_model, savable_part, unpack, write_model
+from calibrant.errors import MissingFileError, ModelFileError, OutputExistsError
+from calibrant.persistence import folders, read_model, write_model
 
 TENSORS = {"a": np.arange(6, dtype=np.float64).reshape(2, 3), "b": np.float32([1.5])}
 
@@ -26,7 +23,7 @@ def folder(tmp_path):
 def test_round_trip_is_exact(folder) -> None:
     manifest, tensors = read_model(folder)
     assert manifest["value"] == 0.1
-    assert manifest["format_version"] == persistence.FORMAT_VERSION
+    assert manifest["format_version"] == folders.FORMAT_VERSION
     for name, array in TENSORS.items():
         np.testing.assert_array_equal(tensors[name], array)
         assert tensors[name].dtype == array.dtype
@@ -40,7 +37,7 @@ def edit_manifest(folder, **changes) -> None:
 
 
 def test_newer_format_is_refused(folder) -> None:
-    edit_manifest(folder, format_version=persistence.FORMAT_VERSION + 1, library_version="9.9")
+    edit_manifest(folder, format_version=folders.FORMAT_VERSION + 1, library_version="9.9")
     with pytest.raises(ModelFileError, match=r"calibrant 9.9.*Upgrade calibrant"):
         read_model(folder)
 
@@ -123,75 +120,10 @@ def test_a_crash_leaves_the_old_model_or_none(tmp_path, monkeypatch, crash_at, o
 
     monkeypatch.setattr(os, "replace", failing_replace)
     if crash_at == "write":
-        monkeypatch.setattr(persistence, "_write_durably", failing_write)
+        monkeypatch.setattr(folders, "_write_durably", failing_write)
     with pytest.raises((KeyboardInterrupt, OSError)):
         write_model(target, {"class": "new"}, TENSORS, overwrite=True)
     monkeypatch.undo()
     assert os.listdir(tmp_path) == (["model"] if old else [])
     if old:
         assert read_model(target)[0]["class"] == "old"
-
-
-@pytest.fixture
-def parts(monkeypatch):
-    """Two registered classes, forgotten after the test."""
-    monkeypatch.setattr(persistence, "_PARTS", {})
-
-    @savable_part
-    @dataclass
-    class Step:
-        numbers: np.ndarray
-        inner: Any = None
-
-    @savable_part
-    class Search:
-        """Neither its tree nor a copy of its rows is saved."""
-
-        def __init__(self, rows: np.ndarray) -> None:
-            self.rows, self.tree = rows, object()
-
-        def saved_fields(self) -> dict[str, Any]:
-            return {"rows": self.rows}
-
-    return Step, Search
-
-
-def test_nested_parts_come_back(parts) -> None:
-    step, search = parts
-    arrays: dict[str, np.ndarray] = {}
-    value = {"a": step(np.arange(3.0), inner=(1, None, search(np.eye(2)))), "b": "text"}
-    content = pack(value, arrays, "model")
-    assert sorted(arrays) == ["model.a.inner.2.rows", "model.a.numbers"]
-    again = unpack(json.loads(json.dumps(content)), arrays)
-    assert (type(again["a"]), type(again["a"].inner[2]), again["b"]) == (step, search, "text")
-    np.testing.assert_array_equal(again["a"].numbers, np.arange(3.0))
-    np.testing.assert_array_equal(again["a"].inner[2].rows, np.eye(2))
-    assert again["a"].inner[:2] == (1, None)
-
-
-def test_a_class_that_is_not_registered_is_not_saved(parts) -> None:
-    @dataclass
-    class Step:  # of the same name as a registered one
-        numbers: int
-
-    for value in (Step(1), object(), [Step(1)], {"inside": Step(1)}):
-        with pytest.raises(ParameterError, match=r"can't be saved.*savable_part marks"):
-            pack(value, {}, "model")
-
-
-@pytest.mark.parametrize("name", ["System", "os.system", "MMDRegressor"])
-def test_a_class_that_is_not_registered_is_not_made(parts, name: str) -> None:
-    inside = {"part": "Step", "fields": {"numbers": {"part": name, "fields": {}}}}
-    for content in ({"part": name, "fields": {"x": 1}}, inside, [inside]):
-        with pytest.raises(ModelFileError, match=f"does not know a '{name}'"):
-            unpack(content, {})
-
-
-def test_what_the_user_gives_is_not_stored() -> None:
-    module = object()
-    content = pack({"body": module, "width": 3}, {}, "model", given={"network": module})
-    assert content["fields"] == {"body": {"given": "network"}, "width": 3}
-    other = object()
-    assert unpack(content, {}, given={"network": other}) == {"body": other, "width": 3}
-    with pytest.raises(KeyError):
-        unpack(content, {})

@@ -1,4 +1,4 @@
-"""Scores of methods over repeated runs: a leaderboard and its parts."""
+"""Leaderboard: scores of methods over repeated runs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def leaderboard(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['a', 'b']
     """
-    check_frame(frame, [method, value])
+    _check_frame(frame, [method, value])
     runs = {name: part.to_numpy(dtype=np.float64) for name, part in frame.groupby(method)[value]}
     better = METRICS[value].better if value in METRICS else "lower"
     sign = -1.0 if better == "higher" else 1.0
@@ -60,20 +60,14 @@ def leaderboard(
     ax = axes_or_new(ax, (6.4, 1.4 + 0.34 * len(runs)))
     if floor is not None:
         ax.axvline(floor, color=GREY, linestyle="--", linewidth=1.2, label="perfect forecaster")
-    draw_runs(ax, runs)
+    _draw_runs(ax, runs)
     ax.set_xlabel(value if better is None else f"{value} ({better} is better)")
     legend_above(ax, ncols=3)
     return ax
 
 
-def draw_runs(ax: Axes, runs: Mapping[Any, Array]) -> None:
-    """Draw one line per name: the runs faint, their mean and its standard error in front.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    runs : mapping from names to arrays of shape (runs,)
-    """
+def _draw_runs(ax: Axes, runs: Mapping[Any, Array]) -> None:
+    """Draw one line per name: the runs faint, their mean and its standard error in front."""
     for row, values in enumerate(runs.values()):
         ax.plot(
             values,
@@ -100,7 +94,7 @@ def draw_runs(ax: Axes, runs: Mapping[Any, Array]) -> None:
     tidy(ax)
 
 
-def check_frame(frame: pd.DataFrame, names: Sequence[str]) -> None:
+def _check_frame(frame: pd.DataFrame, names: Sequence[str]) -> None:
     """Raise an error about a frame without rows or without these columns."""
     missing = [name for name in names if name not in frame.columns]
     if missing:

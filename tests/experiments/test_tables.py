@@ -1,4 +1,4 @@
-"""The paper's tables, with our results."""
+"""Tables of results, and the paper's tables with our results."""
 
 from __future__ import annotations
 
@@ -6,10 +6,48 @@ import csv
 import io
 
 import pytest
-from tests.experiments.records import RECORDS
+from tests.experiments.records import RECORDS, trials_of
 
 from calibrant.errors import ParameterError
-from calibrant.experiments import PAPER_TABLES, paper_table, published_cells
+from calibrant.experiments import (
+    PAPER_TABLES,
+    check_claims,
+    compare_with_published,
+    comparison_table,
+    depth_table,
+    paper_table,
+    published_cells,
+)
+
+
+def test_tables_keep_digits_and_cut_nothing() -> None:
+    rows = compare_with_published(
+        trials_of("mmd-as-published", ecpe=[0.3, 0.31], crps=[0.4, 0.5]), ["ecpe", "crps"]
+    )
+    text = comparison_table(rows)
+    assert "mmd-as-published" in text
+    assert " 0.008 " in text
+    assert "0.002" in text
+    assert "0.0102" in text
+    assert "…" not in text
+    parsed = list(csv.DictReader(io.StringIO(comparison_table(rows, "csv"))))
+    assert parsed[0]["published"] == "0.008"
+    assert parsed[0]["verdict"] == "worse"
+    assert parsed[1]["published"] == parsed[1]["verdict"] == ""
+    markdown = comparison_table(rows, "markdown").splitlines()
+    assert len({line.count("|") for line in markdown}) == 1
+    assert markdown[1].startswith("| --- |")
+
+
+def test_depth_study_has_its_own_table() -> None:
+    deep = trials_of("mmd-depth3", ecpe=[0.01, 0.03], mcpe=[0.1, 0.1], rmse=[1.0, 1.0])
+    for found in deep:
+        found["seconds"] = {"fit": 2.0}
+    assert compare_with_published(deep) == check_claims(deep) == []
+    title, _, line = depth_table(deep).splitlines()
+    assert title == "published"
+    assert line.split() == ["mmd", "3", "2", "0.0200", "0.01", "0.0102", "2.0"]
+    assert depth_table(trials_of("mmd", ecpe=[0.01])) == ""
 
 
 @pytest.mark.parametrize("number", PAPER_TABLES)
