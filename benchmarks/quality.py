@@ -6,7 +6,7 @@
     python benchmarks/quality.py small                             # requirement 6: 200 and 50 rows
     python benchmarks/quality.py ablation                          # each part of "best" on and off
     python benchmarks/quality.py cost --device cpu                 # requirement 5: seconds
-    python benchmarks/quality.py show --docs docs/quality.md --readme README.md     # the pages
+    python benchmarks/quality.py show --docs docs/quality.md                      # the page
     python benchmarks/quality.py show --take runs more.parquet     # add other results
 
 Trials 0 to 9 are reported (0 to 19 of small data, 0 to 2 of the ablation). Settings are chosen
@@ -32,9 +32,7 @@ from quality_pages import (
     REPORTED,
     STAGE_1,
     STUDY_METHODS,
-    between_marks,
     quality_page,
-    quality_summary,
     requirements,
 )
 
@@ -159,7 +157,6 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--archive", type=Path, help="one .parquet file of all results")
     parser.add_argument("--take", type=Path, nargs="+", default=[], help="add these results")
     parser.add_argument("--docs", type=Path, help="write the page to this file")
-    parser.add_argument("--readme", type=Path, help="update the summary between its marks")
     options = parser.parse_args()
     if options.command == "cost" and options.device not in DEVICES:
         parser.error(f"cost needs --device {' or '.join(DEVICES)}.")
@@ -193,10 +190,6 @@ def main() -> None:
         print(requirement.render("text"))
     if options.docs:
         options.docs.write_text(quality_page(records, timed), encoding="utf-8")
-    if options.readme:
-        text = options.readme.read_text(encoding="utf-8")
-        text = between_marks(text, quality_summary(records, timed), "quality")
-        options.readme.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

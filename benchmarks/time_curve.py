@@ -33,7 +33,11 @@ def catboost(x: np.ndarray, y: np.ndarray, _: None, trees: int) -> frontier.Quan
     levels = np.arange(1, 20) / 20
     loss = f"MultiQuantile:alpha={','.join(f'{a:.2f}' for a in levels)}"
     model = CatBoostRegressor(
-        loss_function=loss, iterations=trees, random_seed=0, verbose=False, allow_writing_files=False
+        loss_function=loss,
+        iterations=trees,
+        random_seed=0,
+        verbose=False,
+        allow_writing_files=False,
     ).fit(x, y)
 
     def quantiles(new: np.ndarray) -> np.ndarray:

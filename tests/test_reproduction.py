@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.quality_pages import between_marks, quality_page, quality_summary
+from benchmarks.quality_pages import (
+    between_marks,
+    frontier_summary,
+    quality_page,
+    read_frontier,
+    reported,
+)
 from benchmarks.reproduction_page import page_figures, reproduction_page
 from tests.documents import ROOT
 
@@ -13,9 +19,8 @@ RESULTS = ROOT / "benchmarks" / "results"
 STORE = "benchmarks/results/paper.parquet"
 AGAIN = f"""Regenerate it: python benchmarks/reproduction.py {STORE} \\
     --out docs/reproduction.md --images docs/images"""
-QUALITY_AGAIN = (
-    "Regenerate it: python benchmarks/quality.py show --docs docs/quality.md --readme README.md"
-)
+QUALITY_AGAIN = "Regenerate it: python benchmarks/quality.py show --docs docs/quality.md"
+FRONTIER_AGAIN = "Regenerate it: python benchmarks/frontier.py --readme README.md"
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +45,12 @@ def test_the_results_are_small() -> None:
 
 def test_the_page_of_quality_is_what_its_results_say() -> None:
     page = (ROOT / "docs" / "quality.md").read_text(encoding="utf-8")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     records = read_results(RESULTS / "quality.parquet")
     timed = {device: read_results(RESULTS / f"cost-{device}.parquet") for device in ("cpu", "cuda")}
     assert page == quality_page(records, timed), QUALITY_AGAIN
-    assert readme == between_marks(readme, quality_summary(records, timed), "quality"), (
-        QUALITY_AGAIN
-    )
+
+
+def test_the_table_of_the_readme_is_what_its_results_say() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    results = reported(read_frontier(RESULTS / "frontier.jsonl"))
+    assert readme == between_marks(readme, frontier_summary(results), "frontier"), FRONTIER_AGAIN

@@ -4,6 +4,13 @@ from .ablation import ablation
 from .calibration import calibration
 from .conditional import conditional
 from .cost import cost
+from .frontier import (
+    frontier_sentences,
+    frontier_summary,
+    frontier_table,
+    read_frontier,
+    reported,
+)
 from .leaders import leaders, quality_summary
 from .marks import between_marks
 from .page import quality_page, requirements
@@ -28,9 +35,14 @@ __all__ = [
     "calibration",
     "conditional",
     "cost",
+    "frontier_sentences",
+    "frontier_summary",
+    "frontier_table",
     "leaders",
     "quality_page",
     "quality_summary",
+    "read_frontier",
+    "reported",
     "requirements",
     "sharpness",
     "small_data",

@@ -21,7 +21,8 @@ _KEYS = [key for key in ABLATION if key != _WHOLE]
 def ablation(runs: Runs) -> Requirement:
     """Changes of CRPS and RMSE relative to "best", paired by split; ECPE in attainable floors."""
     sets = [name for name in TASKS if any(key in runs.methods(name) for key in _KEYS)]
-    tried = {t for name in sets for key in _KEYS for t in runs.values(name, key, "scores", "crps")}
+    keys = [key for key in _KEYS if any(key in runs.methods(name) for name in sets)]
+    tried = {t for name in sets for key in keys for t in runs.values(name, key, "scores", "crps")}
     runs = runs.within(tried)
     multiples = [
         ("ECPE, x attainable", partial(runs.in_attainable_floors, metric="ecpe")),
@@ -36,15 +37,15 @@ def ablation(runs: Runs) -> Requirement:
         "floors. Where an ingredient is not in use anyway (such as the embedding on series), the "
         "figures are those of another run of the same model and show the size of chance.",
         [
-            *(_shares(runs, sets, metric) for metric in ("crps", "rmse")),
-            *(_multiples(runs, sets, heading, multiple) for heading, multiple in multiples),
+            *(_shares(runs, sets, keys, metric) for metric in ("crps", "rmse")),
+            *(_multiples(runs, sets, keys, heading, multiple) for heading, multiple in multiples),
         ],
         [],
-        [f"`{key}`: {ABLATION[key].title}." for key in _KEYS],
+        [f"`{key}`: {ABLATION[key].title}." for key in keys],
     )
 
 
-def _shares(runs: Runs, sets: Sequence[str], metric: str) -> Table:
+def _shares(runs: Runs, sets: Sequence[str], keys: Sequence[str], metric: str) -> Table:
     def share(key: str, name: str) -> Estimate | None:
         gap = runs.difference(name, key, _WHOLE, "scores", metric)
         return None if gap is None else gap.over(runs.mean(name, _WHOLE, "scores", metric).mean)
@@ -60,11 +61,15 @@ def _shares(runs: Runs, sets: Sequence[str], metric: str) -> Table:
         error = "" if found.std_error is None else f" ± {found.std_error:.1%}"
         return f"{found.mean:+.1%}{error}"
 
-    return pivot([metric.upper()], [(key,) for key in _KEYS], [*sets, "median"], cell)
+    return pivot([metric.upper()], [(key,) for key in keys], [*sets, "median"], cell)
 
 
 def _multiples(
-    runs: Runs, sets: Sequence[str], heading: str, multiple: Callable[[str, str], Estimate]
+    runs: Runs,
+    sets: Sequence[str],
+    keys: Sequence[str],
+    heading: str,
+    multiple: Callable[[str, str], Estimate],
 ) -> Table:
     def cell(label: Label, column: str) -> str:
         (key,) = label
@@ -73,4 +78,4 @@ def _multiples(
             return f"{median(known.values()):.2f}" if known else ""
         return f"{known[column]:.2f}" if column in known else ""
 
-    return pivot([heading], [(key,) for key in (_WHOLE, *_KEYS)], [*sets, "median"], cell)
+    return pivot([heading], [(key,) for key in (_WHOLE, *keys)], [*sets, "median"], cell)

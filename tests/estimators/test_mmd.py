@@ -85,9 +85,9 @@ def test_every_quality_fits_and_predicts() -> None:
 
 
 def test_large_tables_are_held_out_and_smaller_ones_cross_fitted(monkeypatch) -> None:
-    from calibrant.estimators import mmd
+    from calibrant.estimators import presets
 
-    monkeypatch.setattr(mmd, "default_size", lambda n: default_size(n * 50))  # 240 are 12,000
+    monkeypatch.setattr(presets, "default_size", lambda n: default_size(n * 50))  # 240 are 12,000
     X, y = make_data(241)
     model = MMDRegressor(hidden=(8,), random_state=0)
 
@@ -102,6 +102,15 @@ def test_large_tables_are_held_out_and_smaller_ones_cross_fitted(monkeypatch) ->
     assert size(241) == (241, 2, 8, 8)
     model.set_params(ensemble__members=1, ensemble__kinds=["relu"])
     assert size(241) == (241, 1, 2, 8)
+
+
+def test_best_is_smaller_on_few_rows() -> None:
+    few, many = (preset("best", "mlp", n) for n in (2_000, 2_001))
+    assert (few.submodels, few.hidden, few.matching_epochs) == (4, (256, 256), 80)
+    assert many == PRESETS["best"]
+    own = MMDRegressor(quality="best", hidden=(16,), ensemble=Ensemble(submodels=3))
+    assert (own.settings(100).hidden, own.settings(100).submodels) == ((16,), 3)
+    assert preset("best", "lstm", 100) == preset("best", "lstm")
 
 
 def test_many_rows_take_fewer_epochs_unless_they_are_set() -> None:

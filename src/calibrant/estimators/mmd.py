@@ -40,7 +40,6 @@ from calibrant.estimators.presets import (
     NetworkKind,
     Preset,
     Quality,
-    default_size,
     ladder,
     preset,
 )
@@ -87,10 +86,10 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         Training effort. It sets `components`, `periodic`, `epochs`, `hidden` and the fields of
         `matching` and `ensemble` where they are None. "fast" is one Gaussian network with five
         epochs of matching given the input. "default" trains by the kernel score: up to 12,000 rows
-        ten networks of two submodels (four up to 2,000 rows) on five folds, dealt out twice; on
-        larger tables one or two networks of eight submodels. "best" trains deeper networks of
-        three kinds (``ensemble.kinds``), of eight submodels, twice as long on the same folds, and
-        mixes them.
+        ten networks of each kind (``ensemble.kinds``) on five folds, dealt out twice, of two
+        submodels; on larger tables one of each kind, of eight submodels or four. "best" trains
+        three kinds of deeper networks of eight submodels on such folds, twice as long; up to 2,000
+        rows, where that gains nothing, of four submodels and a third longer than the default.
     time_budget : float or None
         Seconds to train in. What fits best takes the place of `quality`, from one small network to
         "best", after a few steps have been timed; training ends at the latest when the time is
@@ -209,9 +208,9 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         )
         return published.set_params(**changes)
 
-    def settings(self) -> Preset:
-        """Return the preset of `quality`, with the parameters that the user has set."""
-        return self._with_own(preset(self.quality, self.network))
+    def settings(self, n_rows: int | None = None) -> Preset:
+        """Return the preset of `quality` for a table, with the parameters that the user has set."""
+        return self._with_own(preset(self.quality, self.network, n_rows))
 
     def _with_own(self, settings: Preset) -> Preset:
         """A preset with the parameters that the user has set."""
@@ -233,7 +232,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         return super().resolved_params() | resolved
 
     def _recipe(self, data: FitData) -> Recipe:
-        settings = self.settings()
+        settings = self.settings(len(data.sample.y))
         if settings.folds == 1:
             raise ParameterError("ensemble.folds must be 0 or at least 2, got 1.")
         matching = self.matching or Matching()
@@ -242,7 +241,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
                 "matching.match=None leaves the kernel score alone: matching.score_weight must be "
                 "above 0."
             )
-        settings = self._sized(settings, data)
+        settings = self._fitted_to(settings, data)
         if self.time_budget is not None:
             if self.network != "mlp":
                 raise ParameterError(
@@ -300,15 +299,6 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
             "neighbours": Kind(relu, neighbours=True),
         }
         return [kind for name, kind in kinds.items() if name in settings.kinds]
-
-    def _sized(self, settings: Preset, data: FitData) -> Preset:
-        """Networks, folds and submodels for the number of rows, where the user leaves them open."""
-        own, rows = self.ensemble or Ensemble(), len(data.sample.y)
-        if self.quality == "default" and settings.submodels > 1:
-            size = default_size(rows)._asdict()
-            open_fields = {name: size[name] for name in size if getattr(own, name) is None}
-            settings = replace(settings, **open_fields)
-        return self._fitted_to(settings, data)
 
     def _fitted_to(self, settings: Preset, data: FitData) -> Preset:
         """Folds and networks that the rows allow, where the user leaves them open.

@@ -13,6 +13,7 @@ Quality = Literal["fast", "default", "best"]
 NetworkKind = Literal["relu", "silu", "neighbours"]
 
 _FULL_EPOCHS = 8_000  # rows up to which all epochs are needed; larger tables need fewer
+_FEW_ROWS = 2_000  # up to which smooth networks pay in the default, and deep ones do not in "best"
 
 
 class EnsembleSize(NamedTuple):
@@ -123,9 +124,23 @@ _PLAIN_PRESETS: dict[Quality, Preset] = {
 }
 
 
-def preset(quality: Quality, network: object) -> Preset:
-    """Return the preset of a quality for the "mlp" or another network."""
-    return (PRESETS if network == "mlp" else _PLAIN_PRESETS)[quality]
+def preset(quality: Quality, network: object, n_rows: int | None = None) -> Preset:
+    """Return the preset of a quality for the "mlp" or another network, sized for a table.
+
+    Without `n_rows`, what depends on the number of rows is that of a table of 2,000 to 12,000.
+    """
+    if network != "mlp":
+        return _PLAIN_PRESETS[quality]
+    chosen = PRESETS[quality]
+    if n_rows is None or quality == "fast":
+        return chosen
+    if quality == "default":
+        return replace(chosen, **default_size(n_rows)._asdict())
+    if n_rows <= _FEW_ROWS:  # four times the work of the default is all that still gains anything
+        return replace(
+            chosen, submodels=4, hidden=(256, 256), matching_epochs=80, matching_patience=16
+        )
+    return chosen
 
 
 def default_size(n_rows: int) -> EnsembleSize:
@@ -135,7 +150,7 @@ def default_size(n_rows: int) -> EnsembleSize:
     are trained long are better than many that are trained briefly, and a hold-out costs little.
     """
     kinds: tuple[NetworkKind, ...] = ("relu", "neighbours")
-    if n_rows <= 2_000:
+    if n_rows <= _FEW_ROWS:
         return EnsembleSize(2, 5, 2, ("relu", "silu", "neighbours"))
     if n_rows <= 12_000:
         return EnsembleSize(2, 5, 2, kinds)
@@ -144,15 +159,13 @@ def default_size(n_rows: int) -> EnsembleSize:
 
 def ladder(n_rows: int) -> list[Preset]:
     """Presets that a budget of time chooses from, from less than the default to "best"."""
-    best = PRESETS["best"]
+    best = preset("best", "mlp", n_rows)
     return [
         replace(_DEFAULT, members=1, folds=0, submodels=4, matching_epochs=15, kinds=("relu",)),
         replace(_DEFAULT, members=1, folds=0, submodels=8, matching_epochs=30, kinds=("relu",)),
-        replace(_DEFAULT, **default_size(n_rows)._asdict()),
+        preset("default", "mlp", n_rows),
         replace(_DEFAULT, members=2, folds=5, submodels=8),
-        replace(best, submodels=2),
-        replace(best, submodels=4),
-        best,
+        *(replace(best, submodels=count) for count in sorted({2, 4, best.submodels})),
     ]
 
 
