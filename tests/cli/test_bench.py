@@ -162,7 +162,7 @@ def test_a_run_in_pieces_says_what_it_spent_and_what_is_left(run, tmp_path: Path
     options = [*QUICK, "--methods", "hnn,ell", "--engine", "serial", "--data", DATA, "--out", out]
     done = run(*options, "--minutes", "0")
     assert done.exit_code == 0, done.stderr
-    assert "2 cells were not started: the same command goes on with them." in done.stderr
+    assert "2 cells were not started: the same command continues with them." in done.stderr
     assert not Store(out).cells()
     done = run(*options, "--together", "9")
     lines = [line.split() for line in done.stderr.splitlines()]
@@ -196,15 +196,15 @@ def test_figures_of_a_quick_run(run, tmp_path: Path) -> None:
         (["paper", "--only", "wines"], "Unknown task 'wines'"),
         (["paper", "--methods", "hnn,x"], "Unknown method 'x'"),
         (["paper", "--protocol", "fair"], "protocol must be one of published, shuffled, small"),
-        (["paper", "--study", "width"], "--study must be tables or depth"),
+        (["paper", "--study", "width"], "'width' is not one of 'tables', 'depth'"),
         (
             ["paper", "--study", "depth", "--methods", "hnn"],
             "no method 'hnn'. It has: dgp, deep-ens",
         ),
-        (["paper", "--preset", "slow"], "--preset must be full or quick"),
+        (["paper", "--preset", "slow"], "'slow' is not one of 'full', 'quick'"),
         (["paper", "--engine", "dask"], "engine must be one of serial, processes, ray"),
         (["show", ".", "--table", "9"], "has no results yet"),
-        (["figures", ".", "--format", "gif"], "--format must be one of png, svg, pdf"),
+        (["figures", ".", "--format", "gif"], "'gif' is not one of 'png', 'svg', 'pdf'"),
     ],
 )
 def test_bad_arguments(run, arguments: list[str], message: str) -> None:

@@ -23,7 +23,7 @@ name = partial(typer.Option, metavar="NAME")
 names = partial(typer.Option, metavar="NAMES")
 
 
-def one_of(choices: Iterable[str], **option: Any) -> Any:
+def one_of(choices: Iterable[str], *flags: str, **option: Any) -> Any:
     """Option whose value is one of some names: checked, with a hint, and completed."""
     known = tuple(choices)
 
@@ -35,7 +35,7 @@ def one_of(choices: Iterable[str], **option: Any) -> Any:
     def complete(incomplete: str) -> Iterator[str]:
         yield from (choice for choice in known if choice.startswith(incomplete))
 
-    return name(callback=check, autocompletion=complete, **option)
+    return name(*flags, callback=check, autocompletion=complete, **option)
 
 
 def check_levels(param: typer.CallbackParam, value: Any) -> Any:

@@ -17,7 +17,6 @@ from calibrant.errors import (
     CalibrantError,
     MissingDependencyError,
     MissingFileError,
-    ParameterError,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +31,9 @@ Trials = Annotated[int | None, option.count(help="Trials of each cell.", show_de
 FirstTrial = Annotated[
     int,
     typer.Option(
-        help="Number of the first one: from 100 on to choose settings.", min=0, metavar="N"
+        help="Number of the first trial; settings are chosen on trials from 100 on.",
+        min=0,
+        metavar="N",
     ),
 ]
 Protocol = Annotated[
@@ -42,8 +43,16 @@ Protocol = Annotated[
         "published, but every trial has a split of its own."
     ),
 ]
-Preset = Annotated[str, option.name(help="full, or quick: a smoke test of one trial on few rows.")]
-Study = Annotated[str, option.name(help="tables, or depth: wine with one to five hidden layers.")]
+Preset = Annotated[
+    str,
+    option.one_of(("full", "quick"), help="full, or quick: a smoke test of one trial on few rows."),
+]
+Study = Annotated[
+    str,
+    option.one_of(
+        ("tables", "depth"), help="tables, or depth: wine with one to five hidden layers."
+    ),
+]
 Together = Annotated[
     int | None,
     option.count(help="Trials of a method to train as one batch.", show_default="on a GPU all"),
@@ -78,10 +87,6 @@ def paper(
     as_json: option.Json = False,
 ) -> None:
     """Run the paper's tables; results that exist already are not computed again."""
-    if study not in ("tables", "depth"):
-        raise ParameterError(f"--study must be tables or depth; got {study!r}.")
-    if preset not in ("full", "quick"):
-        raise ParameterError(f"--preset must be full or quick; got {preset!r}.")
     from calibrant.experiments import plan
 
     messages, quick = Messages(quiet=quiet), preset == "quick"
@@ -148,7 +153,7 @@ def _run(
         messages.say(times.rstrip())
     messages.say(f"{seconds:.1f} s; compare with: calibrant bench show {out}")
     if not_started := len(todo) - len(outcomes):
-        messages.say(f"{not_started} cells were not started: the same command goes on with them.")
+        messages.say(f"{not_started} cells were not started: the same command continues with them.")
     return {
         "results": str(out),
         "cells": len(cells),

@@ -23,7 +23,7 @@ def pack(
         option.names(help="Only these, separated by commas.", show_default="all"),
     ] = None,
 ) -> None:
-    """Join results in one small file; of two results of one cell the newer one is kept."""
+    """Join results in one small file; the newer of two results of a cell is kept."""
     from calibrant.experiments import joined, pack, read_results
 
     wanted = split_names(protocols)
@@ -43,7 +43,7 @@ def unpack(
     files: Annotated[list[Path], typer.Argument(help="Packed files.", metavar="FILES")],
     out: Annotated[Path, option.folder(help="Folder of the results.")] = Path("results"),
 ) -> None:
-    """Add packed results to a folder, where calibrant bench paper runs what is missing."""
+    """Add packed results to a folder, in which calibrant bench paper continues."""
     from calibrant.experiments import Store, add_to_store, joined, read_results
 
     records = joined(read_results(path) for path in files)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 Results = Annotated[
     Path, typer.Argument(help="Folder of the results, or a packed file.", metavar="RESULTS")
 ]
-_FORMATS = ("png", "svg", "pdf")
 
 
 def show(
@@ -37,7 +36,7 @@ def show(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the cells as CSV.")] = False,
     as_json: option.Json = False,
 ) -> None:
-    """Print ours beside the published figure and the floor, and the paper's claims.
+    """Compare results with the published figures, the noise floor and the paper's claims.
 
     A tie is a difference within its 95% margin: 2.8 standard errors with five trials. A claim
     holds if the method is clearly better than every baseline, and fails if it is clearly worse
@@ -103,11 +102,11 @@ def _show_tables(records: list[Record], number: str, form: Form) -> None:
 def figures(
     results: Results = Path("results"),
     out: Annotated[Path, option.folder(help="Folder of the figures.")] = Path("figures"),
-    file_format: Annotated[str, option.name("--format", help="png, svg or pdf.")] = "png",
+    file_format: Annotated[
+        str, option.one_of(("png", "svg", "pdf"), "--format", help="png, svg or pdf.")
+    ] = "png",
 ) -> None:
     """Draw reliability diagrams, 95% intervals and the depth study."""
-    if file_format not in _FORMATS:
-        raise ParameterError(f"--format must be one of {', '.join(_FORMATS)}; got {file_format!r}.")
     records = _read(results)
     import matplotlib as mpl
 

@@ -2,7 +2,7 @@
 
 All engines are generators with the same contract. They take a function and items, and yield pairs
 of an item and its result as items finish. An item is requested only when a worker is free for it.
-A worker that dies loses only the item it was working on, and that item is retried.
+A worker that dies loses only the item it was working on, and that item is retried once.
 """
 
 from calibrant.engines.processes import run_in_processes

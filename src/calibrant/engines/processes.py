@@ -13,14 +13,11 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_ATTEMPTS = 2  # of an item whose process dies
 
 
 def run_in_processes(
-    function: Callable[[Item], Result],
-    items: Iterable[Item],
-    *,
-    workers: int,
-    attempts: int = 2,
+    function: Callable[[Item], Result], items: Iterable[Item], *, workers: int
 ) -> Iterator[tuple[Item, Result | None]]:
     """Call the function with each item, at most `workers` at once.
 
@@ -30,13 +27,11 @@ def run_in_processes(
         Takes one item. It is pickled, so it must be defined at the top level of a module.
     items : iterable
     workers : int
-    attempts : int
-        How often to try an item whose process dies.
 
     Yields
     ------
     item, result : pair
-        The result is None if the process died in every attempt.
+        The result is None if the process died twice.
     """
     pending, retries = iter(items), deque[tuple[Item, int]]()
     running: dict[Future[Result], tuple[ProcessPoolExecutor, Item, int]] = {}
@@ -60,7 +55,7 @@ def run_in_processes(
                     if not pools:
                         pools.append(_pool())
                         idle.append(pools[0])
-                    if attempt < attempts:
+                    if attempt < _ATTEMPTS:
                         retries.append((item, attempt + 1))
                     else:
                         yield item, None

@@ -20,7 +20,6 @@ def run_on_ray(
     address: str | None = None,
     workers: int | None = None,
     use_gpu: bool = True,
-    attempts: int = 2,
 ) -> Iterator[tuple[Item, Result | None]]:
     """Call the function with each item, in Ray tasks of one core or a quarter of a GPU.
 
@@ -38,20 +37,18 @@ def run_on_ray(
         Maximum number of tasks at once; by default as many as the cluster has room for.
     use_gpu : bool
         Request GPUs if the cluster has any.
-    attempts : int
-        How often to try an item whose worker dies.
 
     Yields
     ------
     item, result : pair
-        The result is None if the worker died in every attempt.
+        The result is None if the worker died twice.
     """
     ray = _ray()
     started = not ray.is_initialized()
     if started:
         _connect(ray, address, workers)
     try:
-        yield from _run(ray, function, items, workers, use_gpu, attempts)
+        yield from _run(ray, function, items, workers, use_gpu)
     finally:
         if started:
             ray.shutdown()
@@ -63,18 +60,15 @@ def _run(
     items: Iterable[Item],
     workers: int | None,
     use_gpu: bool,
-    attempts: int,
 ) -> Iterator[tuple[Item, Result | None]]:
     resources = ray.cluster_resources()
     cpus = resources.get("CPU", 1.0)
     gpus = resources.get("GPU", 0.0) if use_gpu else 0.0
     capacity = int(min(cpus, _TASKS_PER_GPU * gpus or cpus))
-    # Ray itself retries a task whose worker died. Data bound to the function, such as a table,
-    # is sent to each node once.
+    # Ray itself retries a task whose worker died. Data bound to the function, such as a table, is
+    # sent to each node once.
     shared = ray.put(function)
-    task = ray.remote(
-        num_cpus=1, num_gpus=1 / _TASKS_PER_GPU if gpus else 0, max_retries=attempts - 1
-    )(_call)
+    task = ray.remote(num_cpus=1, num_gpus=1 / _TASKS_PER_GPU if gpus else 0, max_retries=1)(_call)
     pending, running = iter(items), dict[Any, Item]()
     while True:
         while len(running) < max(1, workers or capacity):

@@ -11,7 +11,7 @@ from calibrant.errors import ParameterError
 from calibrant.experiments.claims import Finding
 from calibrant.experiments.comparison import Comparison, compare_with_published
 from calibrant.experiments.estimates import estimate
-from calibrant.experiments.layout import Form, Label, Table, pivot, plus_minus
+from calibrant.experiments.layout import Form, Label, Table, pivot, plus_minus, two_digits
 from calibrant.experiments.methods import DEPTH_STUDY, METHODS
 from calibrant.experiments.published import published_cells
 from calibrant.experiments.runner import Outcome
@@ -40,7 +40,7 @@ def comparison_table(rows: Sequence[Comparison], form: Form = "text") -> str:
         [
             *(row.protocol, row.dataset, row.metric, row.method, str(row.trials)),
             f"{row.mean:.4g}",
-            "" if row.std_error is None else f"{row.std_error:.2g}",
+            two_digits(row.std_error),
             "" if row.floor is None else f"{row.floor:.4f}",
             "" if row.published is None else row.published.printed,
             "" if row.published is None else row.published.printed_error,
@@ -92,9 +92,7 @@ def paper_table(records: Iterable[Record], number: str, protocol: str, form: For
         row = ours.get((dataset, metric, method))
         if row is None:
             return ""
-        return plus_minus(
-            f"{row.mean:.4g}", "" if row.std_error is None else f"{row.std_error:.2g}"
-        )
+        return plus_minus(f"{row.mean:.4g}", two_digits(row.std_error))
 
     rows = [(*key, source) for key in shown for source in ("paper", "ours")]
     methods = [key for key in METHODS if any(key == method for _, _, method in (*theirs, *ours))]
@@ -148,7 +146,7 @@ def depth_table(records: Sequence[Record], form: Form = "text") -> str:
         lines.append(
             [
                 *(protocol, key, layers, str(len(trials)), f"{ecpe.mean:.4f}"),
-                "" if ecpe.std_error is None else f"{ecpe.std_error:.2g}",
+                two_digits(ecpe.std_error),
                 f"{np.mean([record['floor']['ecpe'] for record in trials]):.4f}",
                 f"{np.mean([record['seconds']['fit'] for record in trials]):.1f}",
             ]

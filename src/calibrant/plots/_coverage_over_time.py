@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from calibrant.checks import Array, check_level
 from calibrant.errors import ParameterError
 from calibrant.metrics.floor import binomial_band
 from calibrant.metrics.inputs import column
-from calibrant.plots._forecasts import pit_draws_of
+from calibrant.plots._forecasts import check_band, named_forecasts, pit_draws_of
 from calibrant.plots.style import BAND, GREY, axes_or_new, axis_name, legend_above, line_style, tidy
 
 if TYPE_CHECKING:
@@ -65,11 +64,8 @@ def coverage_over_time(
     >>> ax = coverage_over_time(Normal(np.zeros(500), np.ones(500)), y)
     """
     nominal = check_level(coverage, "coverage")
-    named = dict(forecasts) if isinstance(forecasts, Mapping) else {"": forecasts}
-    if not named:
-        raise ParameterError("coverage_over_time needs at least one forecast, got none.")
-    if band is not None and not 0 < band < 1:
-        raise ParameterError(f"band must be in (0, 1) or None, got {band}.")
+    named = named_forecasts(forecasts, "coverage_over_time")
+    check_band(band)
     curves = {name: _curve(each, y, x, nominal) for name, each in named.items()}
     n = min(len(curve.inside) for curve in curves.values())
     rows = min(n, max(20, n // 10)) if window is None else window

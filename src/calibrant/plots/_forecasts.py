@@ -1,17 +1,34 @@
-"""What figures need of a forecast, from a distribution or from its evaluation."""
+"""Arguments that figures share: forecasts, as distributions or evaluations, and bands."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from calibrant.checks import Array
 from calibrant.distributions import Distribution
-from calibrant.errors import DataError
+from calibrant.errors import DataError, ParameterError
 from calibrant.metrics import Evaluation
 from calibrant.metrics.calibration import pit_bounds, pit_draws
 from calibrant.metrics.inputs import check_dist, check_target
 
 Forecast = Distribution | Evaluation
+
+
+def named_forecasts(forecasts: Any, figure: str) -> dict[str, Any]:
+    """Forecasts by name; a single one has the name ""."""
+    named = dict(forecasts) if isinstance(forecasts, Mapping) else {"": forecasts}
+    if not named:
+        raise ParameterError(f"{figure} needs at least one forecast, got an empty mapping.")
+    return named
+
+
+def check_band(band: float | None) -> None:
+    """Raise an error about a band that is neither None nor a share of perfect forecasters."""
+    if band is not None and not 0 < band < 1:
+        raise ParameterError(f"band must be in (0, 1) or None, got {band}.")
 
 
 def pit_draws_of(forecast: Forecast, y: ArrayLike | None) -> Array:

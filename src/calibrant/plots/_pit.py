@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from calibrant.errors import ParameterError
 from calibrant.metrics.floor import binomial_band
-from calibrant.plots._forecasts import Forecast, pit_draws_of
+from calibrant.plots._forecasts import Forecast, check_band, pit_draws_of
 from calibrant.plots.style import BAND, BLUE, GREY, axes_or_new, tidy
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ def pit_histogram(
     """
     if bins < 1:
         raise ParameterError(f"bins must be at least 1, got {bins}.")
-    if band is not None and not 0 < band < 1:
-        raise ParameterError(f"band must be in (0, 1) or None, got {band}.")
+    check_band(band)
     draws = pit_draws_of(forecast, y)
     counts, edges = np.histogram(draws, bins=bins, range=(0.0, 1.0))
     n = draws.shape[1]

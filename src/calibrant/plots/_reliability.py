@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from calibrant.errors import ParameterError
 from calibrant.metrics import LEVELS, noise_floor
 from calibrant.metrics.calibration import central_coverage, coverage_errors, mean_over_draws
 from calibrant.metrics.floor import binomial_band
-from calibrant.plots._forecasts import Forecast, pit_draws_of
+from calibrant.plots._forecasts import Forecast, check_band, named_forecasts, pit_draws_of
 from calibrant.plots.style import BAND, GREY, axes_or_new, legend_above, line_style, tidy
 
 if TYPE_CHECKING:
@@ -55,9 +54,7 @@ def reliability(
     >>> forecasts = {s: Normal(np.zeros(500), np.full(500, float(s))) for s in ("0.5", "1", "2")}
     >>> ax = reliability(forecasts, y)
     """
-    curves = dict(forecasts) if isinstance(forecasts, Mapping) else {"": forecasts}
-    if not curves:
-        raise ParameterError("reliability needs at least one forecast, got an empty mapping.")
+    curves = named_forecasts(forecasts, "reliability")
     # Everything is computed, and the input checked, before a figure is opened.
     draws = {name: pit_draws_of(forecast, y) for name, forecast in curves.items()}
     return draw_coverage(
@@ -101,8 +98,7 @@ def draw_coverage(
     -------
     matplotlib Axes
     """
-    if band is not None and not 0 < band < 1:
-        raise ParameterError(f"band must be in (0, 1) or None, got {band}.")
+    check_band(band)
 
     ax = axes_or_new(ax, (4.8, 5.2))
     if band is not None:

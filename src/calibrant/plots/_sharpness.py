@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.checks import check_level
-from calibrant.errors import ParameterError
-from calibrant.plots._forecasts import Forecast, interval_of
+from calibrant.plots._forecasts import Forecast, interval_of, named_forecasts
 from calibrant.plots.style import BLUE, INK, VERMILLION, axes_or_new, legend_above, tidy, tint
 
 if TYPE_CHECKING:
@@ -51,9 +50,7 @@ def sharpness(
     >>> both = {"sharp": Normal(np.zeros(500), spread), "wide": Normal(np.zeros(500), 2 * spread)}
     >>> ax = sharpness(both)
     """
-    boxes = dict(forecasts) if isinstance(forecasts, Mapping) else {"": forecasts}
-    if not boxes:
-        raise ParameterError("sharpness needs at least one forecast, got an empty mapping.")
+    boxes = named_forecasts(forecasts, "sharpness")
     level = check_level(coverage, "coverage")
     stats = []
     for name, forecast in boxes.items():
