@@ -72,6 +72,11 @@ class TestNumericColumn:
         np.testing.assert_array_equal(encoder.transform(pd.Series([5.0, np.nan])), [[5.0], [2.0]])
         assert encoder.description == ""
 
+    def test_hardly_any_gaps_are_not_worth_a_flag(self) -> None:
+        encoder = NumericColumn.fit("a", pd.Series([*range(300), None]))
+        assert encoder == NumericColumn("a", 149.5, flags_gaps=False, few_gaps=True)
+        assert encoder.description == "gaps filled with the median"
+
     def test_a_column_of_gaps_is_zero(self) -> None:
         encoder = NumericColumn.fit("a", pd.Series([np.nan, np.nan]))
         np.testing.assert_array_equal(encoder.transform(pd.Series([np.nan])), [[0.0, 1.0]])

@@ -127,7 +127,7 @@ def select_inputs(frame: pd.DataFrame, encoder: TableEncoder, path: Path) -> pd.
     """Select the columns that a model was fitted on; those it left out may be missing."""
     names = [each.name for each in encoder.encoders_]
     check_columns(frame, [name for name in names if name not in encoder.left_out], path)
-    return frame.reindex(columns=names)
+    return frame[[name for name in names if name in frame.columns]]
 
 
 def _with_hint(name: str, known: Iterable[str]) -> str:

@@ -13,7 +13,14 @@ import pandas as pd
 from calibrant.checks import Array
 from calibrant.errors import DataWarning
 from calibrant.tables.columns import Block, Saved
-from calibrant.tables.texts import as_text, check_readable, gaps_in_words, known_text, unreadable
+from calibrant.tables.texts import (
+    FLAGGED,
+    as_text,
+    check_readable,
+    gaps_in_words,
+    known_text,
+    unreadable,
+)
 
 _ISO = "ISO8601"
 _DAYS = (
@@ -115,7 +122,7 @@ class DateColumn(Saved):
             first.isoformat(),
             float(_days(known - first).median()),
             tuple(part for part, varies in varying.items() if varies),
-            flags_gaps=len(known) < len(stamps),
+            flags_gaps=1.0 - len(known) / len(stamps) >= FLAGGED,
             formats=formats or (_ISO,),
             zone=named,
             note=gaps_in_words(column, unreadable(column, stamps), "dates"),

@@ -14,6 +14,7 @@ from calibrant.checks import Array
 from calibrant.errors import DataWarning
 from calibrant.tables.columns import Block, Saved
 from calibrant.tables.texts import (
+    FLAGGED,
     as_text,
     check_readable,
     gaps_in_words,
@@ -27,7 +28,7 @@ _DURATION = re.compile(r"-?(\d+ days?,? *)?[+-]?\d{1,4}:\d{2}(:\d{2}(\.\d+)?)?|-
 
 @dataclass(frozen=True)
 class NumericColumn(Saved):
-    """Numbers; gaps become the median of the training rows, with a flag if training had any.
+    """Numbers; gaps become the median of the training rows, with a flag if training had some.
 
     Parameters
     ----------
@@ -35,6 +36,8 @@ class NumericColumn(Saved):
     median : float
     flags_gaps : bool
         Whether a second column tells 1 for a gap and 0 for a value.
+    few_gaps : bool
+        Whether training had gaps, but too few for a flag.
     note : str
         Which cells of the training rows were not numbers.
     """
@@ -42,6 +45,7 @@ class NumericColumn(Saved):
     name: str
     median: float
     flags_gaps: bool
+    few_gaps: bool = False
     note: str = ""
     kind: ClassVar[str] = "numeric"
     what: ClassVar[str] = "numbers"
@@ -52,8 +56,14 @@ class NumericColumn(Saved):
         values = cls.parse(column)
         known = values[~np.isnan(values)]
         median = float(np.median(known)) if len(known) else 0.0
-        note = gaps_in_words(column, unreadable(column, values), cls.what)
-        return cls(name, median, flags_gaps=len(known) < len(values), note=note)
+        missing = 1.0 - len(known) / len(values)
+        return cls(
+            name,
+            median,
+            flags_gaps=missing >= FLAGGED,
+            few_gaps=0.0 < missing < FLAGGED,
+            note=gaps_in_words(column, unreadable(column, values), cls.what),
+        )
 
     @classmethod
     def parse(cls, column: pd.Series[Any]) -> Array:
@@ -68,7 +78,8 @@ class NumericColumn(Saved):
     @property
     def description(self) -> str:
         """What is done to the gaps, if training had any."""
-        filled = "gaps filled with the median, flagged" if self.flags_gaps else ""
+        filled = "gaps filled with the median" if self.flags_gaps or self.few_gaps else ""
+        filled += ", flagged" if self.flags_gaps else ""
         return "; ".join(part for part in (filled, self.note) if part)
 
     def transform(self, column: pd.Series[Any]) -> Array:

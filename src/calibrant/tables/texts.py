@@ -17,6 +17,9 @@ GAP_WORDS = {"", "-", "--", "?", ".", "n/a", "#n/a", "na", "n.a.", "nan", "nat"}
     *("none", "null", "nil", "missing", "unknown", "not available")
 }
 _FEW = 0.05  # share of cells that may be unreadable
+# Share of gaps from which on a column of flags is worth an input: a flag that is hardly ever
+# raised teaches nothing, and one input more costs accuracy.
+FLAGGED = 0.01
 # "$1,250.50", "12 %": one amount with its sign of currency or percent, thousands by commas.
 _AMOUNT = re.compile(r"\s*[$€£]?\s*(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)\s*[%€]?\s*")
 
