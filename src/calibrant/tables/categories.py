@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,12 +14,13 @@ import pandas as pd
 from calibrant.checks import Array, Index
 from calibrant.errors import DataWarning
 from calibrant.tables.columns import Block, Saved
-from calibrant.tables.texts import as_text
+from calibrant.tables.texts import as_text, map_different
 
 MISSING = "(missing)"
 # With more categories than this one column each costs more time than it gains in accuracy.
 MOST_ONE_HOT = 256
 _CODE_BITS = 128
+_WHOLE = re.compile(r"^(-?\d+)\.0+$")
 
 
 def fit_categories(name: str, column: pd.Series[Any]) -> OneHotColumn | CodedColumn:
@@ -124,7 +126,7 @@ def _positions(name: str, column: pd.Series[Any], categories: tuple[str, ...]) -
     """Position of each value among the categories, (n,); -1 for new ones, with a warning."""
     texts = _labels(column)
     if _are_boolean(categories):
-        texts = texts.map(_as_boolean)
+        texts = map_different(texts, lambda labels: [_as_boolean(label) for label in labels])
     positions: Index = pd.Index(categories, dtype=object).get_indexer(pd.Index(texts))
     if (positions < 0).any():
         new = sorted(set(texts[positions < 0]))
@@ -139,7 +141,10 @@ def _positions(name: str, column: pd.Series[Any], categories: tuple[str, ...]) -
 
 def _labels(column: pd.Series[Any]) -> pd.Series[Any]:
     """Values as text; "7.0", which files have where whole numbers stand beside gaps, is "7"."""
-    return as_text(column).str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True).fillna(MISSING)
+    labels = map_different(
+        as_text(column), lambda texts: [_WHOLE.sub(r"\1", text) for text in texts]
+    )
+    return labels.fillna(MISSING)
 
 
 def _are_boolean(texts: set[str] | tuple[str, ...]) -> bool:

@@ -18,6 +18,7 @@ from calibrant.tables.texts import (
     as_text,
     check_readable,
     gaps_in_words,
+    map_different,
     parse_numbers,
     unreadable,
 )
@@ -105,13 +106,20 @@ class DurationColumn(NumericColumn):
         if column.dtype.kind == "m":
             seconds = column.dt.total_seconds()
             return np.asarray(seconds.to_numpy(np.float64, na_value=np.nan), dtype=np.float64)
-        texts = as_text(column).str.strip()
-        texts = texts.where(texts.str.fullmatch(_DURATION.pattern).eq(True))
-        texts = texts.str.replace(r"^([^:]*:\d{2})$", r"\1:00", regex=True)  # hours and minutes
-        found = pd.to_timedelta(texts, errors="coerce").dt.total_seconds()
-        return np.asarray(found, dtype=np.float64)
+        return map_different(as_text(column), _seconds).to_numpy(dtype=np.float64)
 
     @property
     def description(self) -> str:
         """The unit, and what is done to the gaps."""
         return "; ".join(part for part in ("duration in seconds", super().description) if part)
+
+
+def _seconds(texts: list[str]) -> list[float]:
+    """Seconds of durations, NaN for other texts."""
+    spelled = [
+        f"{text}:00" if text.count(":") == 1 else text  # hours and minutes
+        for text in map(str.strip, texts)
+    ]
+    durations = [text if _DURATION.fullmatch(text) else None for text in spelled]
+    found = pd.to_timedelta(pd.Series(durations, dtype=object), errors="coerce")
+    return found.dt.total_seconds().tolist()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,14 +35,28 @@ def as_text(column: pd.Series[Any]) -> pd.Series[Any]:
     """Convert the values of a column to text, as Python prints them; gaps stay gaps."""
     # Whole numbers beside gaps are floats: 7.0 is the text 7.
     print_value = _whole if is_float_dtype(column.dtype) else str
-    texts = column.astype(object).map(print_value, na_action="ignore").astype(object)
-    return texts.where(column.notna(), np.nan)  # of all kinds of gaps one
+    return map_different(column, lambda values: [print_value(value) for value in values])
+
+
+def map_different(
+    column: pd.Series[Any], function: Callable[[list[Any]], list[Any]]
+) -> pd.Series[Any]:
+    """Apply a function to the different values of a column, once each; gaps become NaN."""
+    values = column.astype(object)
+    try:
+        codes, different = pd.factorize(values)
+    except TypeError:  # lists and the like have no hash
+        codes, different = pd.factorize(values.map(str, na_action="ignore"))
+    mapped = np.array([*function(list(different)), np.nan], dtype=object)
+    return pd.Series(mapped[codes], index=column.index, name=column.name, dtype=object)
 
 
 def known_text(column: pd.Series[Any]) -> pd.Series[Any]:
     """As `as_text`, with words for a gap ("n/a", "unknown") as gaps."""
-    texts = as_text(column)
-    return texts.mask(texts.str.strip().str.lower().isin(GAP_WORDS))
+    return map_different(
+        as_text(column),
+        lambda texts: [np.nan if text.strip().lower() in GAP_WORDS else text for text in texts],
+    )
 
 
 def parse_numbers(column: pd.Series[Any]) -> Array:
@@ -53,13 +69,7 @@ def parse_numbers(column: pd.Series[Any]) -> Array:
     """
     if is_numeric_dtype(column.dtype):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    numbers = pd.to_numeric(column.astype(object), errors="coerce").astype(np.float64)
-    failed = numbers.isna() & column.notna()
-    texts = as_text(column[failed])
-    amounts = {text: _amount(text) for text in texts.unique()}
-    values: Array = np.array(numbers.mask(np.isinf(numbers)), dtype=np.float64)
-    values[failed.to_numpy()] = texts.map(amounts)
-    return values
+    return map_different(column, _numbers).to_numpy(dtype=np.float64)
 
 
 def unreadable(column: pd.Series[Any], parsed: Array | pd.Series[Any]) -> Flags:
@@ -120,6 +130,15 @@ def check_readable(column: pd.Series[Any], flags: Flags, what: str) -> str:
 def shortened(text: str, limit: int = 20) -> str:
     """Cut a long text."""
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def _numbers(values: list[Any]) -> list[float]:
+    """Finite numbers, NaN for what is none."""
+    parsed = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").tolist()
+    return [
+        number if math.isfinite(number) else _amount(str(value))
+        for number, value in zip(parsed, values, strict=True)
+    ]
 
 
 def _amount(text: str) -> float:
