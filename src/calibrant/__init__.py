@@ -11,6 +11,7 @@ from calibrant.methods import METHODS
 if TYPE_CHECKING:
     from calibrant.estimators import DeepEnsembleRegressor as DeepEnsembleRegressor
     from calibrant.estimators import DeepGPRegressor as DeepGPRegressor
+    from calibrant.estimators import DistributionPipeline as DistributionPipeline
     from calibrant.estimators import Ensemble as Ensemble
     from calibrant.estimators import EnsembleLikelihoodRegressor as EnsembleLikelihoodRegressor
     from calibrant.estimators import HeteroscedasticRegressor as HeteroscedasticRegressor
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from calibrant.estimators import QuantileNetworkRegressor as QuantileNetworkRegressor
     from calibrant.estimators import Training as Training
     from calibrant.estimators import Windows as Windows
+    from calibrant.estimators import make_pipeline as make_pipeline
     from calibrant.forecasting import Forecaster as Forecaster
     from calibrant.forecasting import backtest as backtest
     from calibrant.losses import DistributionMatchingLoss as DistributionMatchingLoss
@@ -43,7 +45,10 @@ except PackageNotFoundError:  # run from a source tree that was never installed
 # Public names are imported when first used, so that `import calibrant` and `calibrant --help`
 # do not wait for torch.
 _ROOMS = {
-    "estimators": (*METHODS.values(), "Ensemble", "Matching", "Training", "Windows"),
+    "estimators": (
+        *METHODS.values(),
+        *("DistributionPipeline", "Ensemble", "Matching", "Training", "Windows", "make_pipeline"),
+    ),
     "forecasting": ("Forecaster", "backtest"),
     "losses": ("DistributionMatchingLoss",),
     "metrics": ("calibration_test", "evaluate", "noise_floor"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 __all__ = [
     "CalibrantError",
     "CalibrantWarning",
+    "ColumnWarning",
     "ConvergenceWarning",
     "DataError",
     "DataWarning",
@@ -63,6 +64,13 @@ class DataWarning(CalibrantWarning):
     """Issued when the data can be used but should be checked.
 
     Examples are a constant target and columns that carry no information.
+    """
+
+
+class ColumnWarning(DataWarning):
+    """Issued by ``fit`` when columns of a table are left out, or some cells count as gaps.
+
+    ``model.encoder_.describe()`` says what was done to every column.
     """
 
 

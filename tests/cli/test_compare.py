@@ -36,7 +36,7 @@ def test_leaderboard_figure_and_resumption(run, options: list[object], tmp_path:
     assert lines[0].split()[:4] == ["method", "ECPE", "floor", "verdict"]
     assert {line.split()[0] for line in lines[1:3]} == {"hnn", "mmd"}
     assert "Recommended: " in done.stdout
-    assert "name: left out" in done.stderr  # the identifier
+    assert "left out, 120 different texts" in done.stderr  # the identifier
     assert done.stderr.count("done") == 4
     assert "<svg" in (tmp_path / "board.svg").read_text()[:500]
     again = run(*options, "--json")

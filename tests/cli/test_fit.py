@@ -25,23 +25,32 @@ def fit(run: Any, *arguments: object) -> Any:
 def test_every_format_gives_the_same_model(run, data, tmp_path, model, name) -> None:
     fit(run, data / name, "--target", "price", "--out", tmp_path / "model")
     expected, got = load_model(model), load_model(tmp_path / "model")
-    assert list(got.feature_names_in_) == ["size", "age", "colour", "sold", "shop", "importance"]
+    names = ["name", "size", "age", "colour", "sold", "shop", "importance"]
+    assert list(got.feature_names_in_) == names
+    assert got.encoder_.left_out == ["name"]
     assert got.encoder_.to_manifest() == expected.encoder_.to_manifest()
     for mine, theirs in zip(got.module_.parameters(), expected.module_.parameters(), strict=True):
         np.testing.assert_array_equal(mine.detach(), theirs.detach())
 
 
-def test_notes_say_what_was_done_to_the_columns(run, data, tmp_path) -> None:
+def test_a_table_says_once_what_was_done_to_the_columns(run, data, tmp_path) -> None:
     done = fit(run, data / "table.csv", "--target", "price", "--out", tmp_path / "m")
     assert done.stdout == ""
-    notes = [line for line in done.stderr.splitlines() if line.startswith("Note: ")]
-    assert notes == [
-        "Note: name: left out, 120 different texts in 120 rows look like an identifier",
-        "Note: colour: one-hot, 4 categories",
-        "Note: sold: one-hot, 2 categories",
-        "Note: shop: one-hot, 4 categories",
-        "Note: age: gaps filled with the median, flagged",
+    table = [line.rstrip() for line in done.stderr.splitlines()[:9]]
+    assert table == [
+        "column     inputs  how it is read",
+        "name            0  left out, 120 different texts in 120 rows look like an",
+        "                   identifier",
+        "age             2  gaps filled with the median, flagged",
+        "colour          4  one-hot, 4 categories",
+        "sold            2  one-hot, 2 categories",
+        "shop            4  one-hot, 4 categories",
+        "2 columns       2  numbers, as they are: size, importance",
+        "",
     ]
+    assert done.stderr.count("identifier") == 1
+    described = load_model(tmp_path / "m").encoder_.describe().splitlines()
+    assert [line.rstrip() for line in described] == table[:-1]  # saved with the model
 
 
 def test_summary_says_where_the_model_is_and_what_was_kept(run, data, tmp_path) -> None:
@@ -74,7 +83,9 @@ def test_json_is_all_of_standard_output(run, data, tmp_path) -> None:
     assert summary["method"] == "MMDRegressor"
     assert (summary["target"], summary["rows"], summary["held_out_rows"]) == ("price", 120, 120)
     assert [stage["stage"] for stage in summary["stages"]] == [1, 2]
-    assert len(summary["notes"]) == 5
+    assert summary["inputs"] == ["size", "age", "colour", "sold", "shop", "importance"]
+    assert summary["columns"][1] == {"column": "size", "inputs": 1, "read": "number, as it is"}
+    assert summary["test"] is None
 
 
 def test_quiet_says_nothing(run, data, tmp_path) -> None:
@@ -193,7 +204,7 @@ def test_rows_without_a_target_are_left_out(run, frame, tmp_path) -> None:
 def test_row_numbers_without_a_header_are_left_out(run, frame, tmp_path) -> None:
     frame[["size", "price"]].to_csv(tmp_path / "t.csv")  # pandas writes its index
     done = fit(run, tmp_path / "t.csv", "--target", "price", "--out", tmp_path / "m", "--json")
-    assert "Unnamed: 0: left out, a column without a name" in done.stderr
+    assert "left out, a column without a name" in done.stderr
     assert json.loads(done.stdout)["inputs"] == ["size"]
 
 
@@ -238,8 +249,8 @@ def test_decimals_and_dates_in_parquet(run, frame, tmp_path) -> None:
     )
     parquet.write_table(table, tmp_path / "t.parquet")
     done = fit(run, tmp_path / "t.parquet", "--target", "price", "--out", tmp_path / "m", "--json")
-    assert json.loads(done.stdout)["inputs"] == ["size"]
-    assert "day: left out" in done.stderr
+    assert json.loads(done.stdout)["inputs"] == ["size", "day"]
+    assert "date: age" in done.stderr
 
 
 def test_nothing_else_is_left_in_the_folder(run, data, tmp_path: Path) -> None:

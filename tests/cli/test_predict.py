@@ -18,7 +18,8 @@ def predicted(run, *arguments) -> pd.DataFrame:
 
 def test_csv_on_standard_output_is_what_the_model_says(run, data, frame, model) -> None:
     got = predicted(run, model, data / "table.csv")
-    assert list(got.columns) == ["mean", "stddev", "lower_90", "upper_90"]
+    assert list(got.columns) == ["name", "mean", "stddev", "lower_90", "upper_90"]
+    assert got["name"].tolist() == frame["name"].tolist()  # left out as an identifier
     fitted = load_model(model)
     inputs = frame[list(fitted.feature_names_in_)].astype({"sold": str})
     inputs = inputs.astype({name: "category" for name in ("colour", "sold", "shop")})
@@ -32,7 +33,7 @@ def test_levels_are_repeatable_and_name_the_columns(run, data, model) -> None:
     options = ["--coverage", 0.5, "--coverage", 0.975, "--quantile", 0.05, "--quantile", 0.5]
     got = predicted(run, model, data / "table.csv", *options)
     assert list(got.columns) == [
-        *("mean", "stddev", "lower_50", "upper_50", "lower_97.5", "upper_97.5"),
+        *("name", "mean", "stddev", "lower_50", "upper_50", "lower_97.5", "upper_97.5"),
         *("quantile_5", "quantile_50"),
     ]
     ordered = got[["lower_97.5", "quantile_5", "lower_50", "quantile_50", "upper_50", "upper_97.5"]]
@@ -59,7 +60,7 @@ def test_json_is_one_record_per_row(run, data, model) -> None:
     done = run("predict", model, data / "table.csv", "--json")
     records = json.loads(done.stdout)
     assert len(records) == 120
-    assert set(records[0]) == {"mean", "stddev", "lower_90", "upper_90"}
+    assert list(records[0]) == ["name", "mean", "stddev", "lower_90", "upper_90"]
 
 
 def test_rows_keep_their_order_and_extra_columns_are_ignored(
@@ -91,7 +92,34 @@ def test_force_replaces_a_file(run, data, model, tmp_path) -> None:
     out = tmp_path / "out.csv"
     out.write_text("old")
     assert run("predict", model, data / "table.csv", "--out", out, "--force").exit_code == 0
-    assert out.read_text().startswith("mean,stddev")
+    assert out.read_text().startswith("name,mean,stddev")
+
+
+def test_chosen_columns_are_kept(run, data, frame, model, tmp_path) -> None:
+    got = predicted(run, model, data / "table.csv", "--keep", "shop", "--keep", "price")
+    assert list(got.columns) == ["shop", "price", "mean", "stddev", "lower_90", "upper_90"]
+    pd.testing.assert_frame_equal(got[["shop", "price"]], frame[["shop", "price"]])
+    done = run("predict", model, data / "table.csv", "--keep", "shopp")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "has no column 'shopp' (did you mean 'shop'?)" in done.stderr
+    frame.assign(mean=1.0).to_csv(tmp_path / "t.csv", index=False)
+    done = run("predict", model, tmp_path / "t.csv", "--keep", "mean")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--keep mean: the predictions have a column of that name." in done.stderr
+
+
+def test_kept_columns_in_json(run, data, frame, model, tmp_path) -> None:
+    options = ["--keep", "age", "--keep", "sold", "--json"]
+    records = json.loads(run("predict", model, data / "table.parquet", *options).stdout)
+    assert records[3]["age"] is None
+    assert records[4]["sold"] is bool(frame["sold"][4])
+
+
+def test_it_says_what_was_written(run, data, model, tmp_path) -> None:
+    done = run("predict", model, data / "table.csv", "--out", tmp_path / "out.csv")
+    assert done.stderr == (
+        f"120 rows in {tmp_path / 'out.csv'}: name, mean, stddev, lower_90, upper_90.\n"
+    )
 
 
 def test_a_model_without_column_names_takes_columns_in_order(run, frame, tmp_path) -> None:

@@ -3,8 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import torch
+from scipy import sparse
 
 from calibrant.errors import DataError
 from calibrant.tables import as_frame, check_finite, to_local, to_numbers
@@ -68,3 +70,17 @@ def test_infinite_values_are_named_by_their_columns() -> None:
     with pytest.raises(DataError, match=r"contains infinity, in 'b'\."):
         check_finite(frame)
     check_finite(frame[["a", "text"]])
+
+
+def test_arrow_and_sparse_become_pandas_and_numpy() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0], "day": pd.to_datetime(["2024-01-01", "2024-01-02"])})
+    pd.testing.assert_frame_equal(to_local(pa.Table.from_pandas(frame)), frame, check_dtype=False)
+    pd.testing.assert_frame_equal(to_local(pl.from_pandas(frame).lazy()), frame, check_dtype=False)
+    dense = np.eye(3)
+    for matrix in (sparse.csr_array(dense), sparse.coo_matrix(dense)):
+        np.testing.assert_array_equal(to_local(matrix), dense)
+
+
+def test_a_sparse_matrix_that_is_too_large() -> None:
+    with pytest.raises(DataError, match=r"1,000,000 rows and 90,000 columns.*671 GiB.*Truncated"):
+        to_local(sparse.csr_array((1_000_000, 90_000)))

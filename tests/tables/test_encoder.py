@@ -10,7 +10,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
 from calibrant.errors import DataError
-from calibrant.tables import TableEncoder, clean_table
+from calibrant.tables import TableEncoder
 
 
 @pytest.fixture
@@ -72,12 +72,39 @@ def test_notes_say_what_was_done(frame) -> None:
     }
 
 
-def test_raw_and_cleaned_tables_are_encoded_alike(frame) -> None:
-    cleaned, _ = clean_table(frame)
+def test_new_rows_may_lack_columns_that_are_left_out(frame) -> None:
+    encoder = TableEncoder().fit(frame)
+    without = frame.drop(columns="key")
     np.testing.assert_array_equal(
-        TableEncoder().fit(frame).transform(frame),
-        TableEncoder().fit(cleaned).transform(cleaned),
+        encoder.transform(encoder.with_left_out(without)), encoder.transform(frame)
     )
+    assert encoder.with_left_out(frame) is frame
+    other = without.rename(columns={"age": "aeg"})  # left for others to complain about
+    assert encoder.with_left_out(other) is other
+
+
+def test_the_table_tells_what_was_done_to_each_column(frame) -> None:
+    encoder = TableEncoder().fit(frame.assign(more=frame["size"] ** 2))
+    assert encoder.describe(width=60).splitlines() == [
+        "column     inputs  how it is read",
+        "city            4  one-hot, 4 categories",
+        "age             2  gaps filled with the median, flagged",
+        "key             0  left out, 60 different texts in 60 rows",
+        "                   look like an identifier",
+        "sold            2  one-hot, 2 categories",
+        "rooms           2  gaps filled with the median, flagged",
+        "2 columns       2  numbers, as they are: size, more",
+    ]
+    assert [row["inputs"] for row in encoder.summary] == [4, 1, 2, 0, 2, 2, 1]
+    assert encoder.summary[1] == {"column": "size", "inputs": 1, "read": "number, as it is"}
+
+
+def test_a_matrix_keeps_all_its_columns() -> None:
+    X = np.column_stack([np.arange(40.0), np.where(np.arange(40) % 4, 1.0, np.nan)])
+    encoder = TableEncoder().fit_matrix(X)
+    assert encoder.left_out == []
+    assert not encoder.is_identity
+    assert TableEncoder().fit_matrix(X[:, :1]).is_identity
 
 
 def test_categories_that_the_user_chose_are_never_left_out(frame) -> None:

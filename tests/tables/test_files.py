@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.errors import ParameterError
+from calibrant.errors import DataError, DataWarning, ParameterError
 from calibrant.tables import check_suffix, read_table
 
 
@@ -28,5 +28,41 @@ def test_the_suffix_says_the_format(name: str, suffix: str) -> None:
 
 
 def test_unknown_suffix() -> None:
-    with pytest.raises(ParameterError, match=r"a\.xlsx must end in \.csv, \.csv\.gz or \.parquet"):
+    with pytest.raises(
+        ParameterError, match=r"a\.xlsx must end in \.csv, \.csv\.gz, \.tsv, \.txt or"
+    ):
         check_suffix(Path("a.xlsx"))
+
+
+@pytest.mark.parametrize(
+    ("separator", "suffix"), [(",", "csv"), (";", "csv"), ("\t", "tsv"), ("|", "txt")]
+)
+def test_separators_are_detected(tmp_path: Path, separator: str, suffix: str) -> None:
+    path = tmp_path / f"t.{suffix}"
+    rows = [["size", "note"], ["1.5", '"a, b; c"'], ["2", "d"]]
+    path.write_text("".join(f"{separator.join(row)}\n" for row in rows))
+    frame = read_table(path)
+    assert frame.to_dict("list") == {"size": [1.5, 2.0], "note": ["a, b; c", "d"]}
+
+
+def test_decimal_commas_between_semicolons(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("size;code\n1,5;a,b\n-2,25;c\n")
+    assert read_table(path).to_dict("list") == {"size": [1.5, -2.25], "code": ["a,b", "c"]}
+
+
+def test_a_single_column_stays_one(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("size\n1\n2\n")
+    assert read_table(path)["size"].tolist() == [1, 2]
+
+
+def test_a_broken_line_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1,2\n" * 30 + "1,2,3\n" + "4,5\n")
+    with pytest.warns(DataWarning, match=r"t\.csv: line 32 has 3 fields instead of 2 and is left"):
+        frame = read_table(path)
+    assert (len(frame), frame["b"].iloc[-1]) == (31, 5)
+    path.write_text("a,b\n" + "1,2\n" * 30 + "1,2,3\n" * 3)
+    with pytest.raises(DataError, match="can't be read as CSV"):
+        read_table(path)

@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from calibrant.cli._hints import did_you_mean
 from calibrant.cli._output import Messages
 from calibrant.errors import DataError
-from calibrant.tables import as_text, clean_table, read_table, to_numbers
+from calibrant.tables import (
+    TableEncoder,
+    are_few,
+    as_text,
+    gaps_in_words,
+    parse_numbers,
+    read_table,
+    to_numbers,
+    unreadable,
+)
 
 
 class TrainingTable(NamedTuple):
@@ -22,21 +31,24 @@ class TrainingTable(NamedTuple):
     ----------
     rows : DataFrame of n rows
         All columns of the rows whose target is known.
+    columns : DataFrame of n rows
+        All columns that have no other role.
     inputs : DataFrame of n rows
-        Columns to learn from, text as categories.
-    notes : list of str
-        Which columns were left out, and why.
+        Those among them that can be learned from.
+    encoder : TableEncoder
+        How each of `columns` is read.
     """
 
     rows: pd.DataFrame
+    columns: pd.DataFrame
     inputs: pd.DataFrame
-    notes: list[str]
+    encoder: TableEncoder
 
 
 def read_training_table(
     path: Path, target: str, others: Iterable[str | None], messages: Messages
 ) -> TrainingTable:
-    """Read a table and clean its inputs.
+    """Read a table and say how its columns are read.
 
     Parameters
     ----------
@@ -47,16 +59,27 @@ def read_training_table(
         Columns that are not inputs: they have another role, or are dropped.
     messages : Messages
     """
-    frame = read_table(path)
-    roles = [target, *(name for name in others if name is not None)]
-    check_columns(frame, roles, path)
-    rows = rows_with_target(frame, target, path, messages)
-    inputs, notes = clean_table(rows.drop(columns=roles))
-    if inputs.columns.empty:
+    roles = [name for name in others if name is not None]
+    return training_table(read_rows(path, target, roles, messages), [target, *roles], messages)
+
+
+def read_rows(path: Path, target: str, others: Iterable[str], messages: Messages) -> pd.DataFrame:
+    """Read the rows whose target is known, with all columns; `others` must be among them."""
+    with messages.warnings_as_notes():
+        frame = read_table(path)
+    check_columns(frame, [target, *others], path)
+    return rows_with_target(frame, target, path, messages)
+
+
+def training_table(rows: pd.DataFrame, roles: Collection[str], messages: Messages) -> TrainingTable:
+    """Decide how the columns without a role are read, and say so."""
+    columns = rows.drop(columns=list(roles))
+    if columns.columns.empty:
         raise DataError("No columns are left to learn from, besides the target.")
-    for note in notes:
-        messages.note(note)
-    return TrainingTable(rows, inputs, notes)
+    encoder = TableEncoder().fit(columns)
+    if encoder.notes:  # plain numbers need no words
+        messages.say(f"{encoder.describe()}\n")
+    return TrainingTable(rows, columns, columns.drop(columns=encoder.left_out), encoder)
 
 
 def check_columns(frame: pd.DataFrame, names: Iterable[str], path: Path) -> None:
@@ -72,6 +95,11 @@ def rows_with_target(
     frame: pd.DataFrame, target: str, path: Path, messages: Messages
 ) -> pd.DataFrame:
     """Return the rows whose target is known, the target as numbers."""
+    column = frame[target]
+    broken = unreadable(column, parse_numbers(column))
+    if broken.any() and are_few(column, broken):
+        messages.note(f"{target}: {gaps_in_words(column, broken, 'numbers')}")
+        frame = frame.assign(**{target: parse_numbers(column)})
     values = target_values(frame, target, path)
     known = values.notna()
     if gaps := int((~known).sum()):
@@ -95,16 +123,11 @@ def group_labels(frame: pd.DataFrame, name: str) -> NDArray[Any]:
     return frame[name].astype(object).map(str).to_numpy(dtype=object)
 
 
-def select_inputs(
-    frame: pd.DataFrame, names: Collection[str], categorical: Collection[str], path: Path
-) -> pd.DataFrame:
-    """Select columns by name, as text where they are categorical and as numbers elsewhere."""
-    check_columns(frame, names, path)
-    columns = {
-        name: as_text(frame[name]) if name in categorical else to_numbers(frame[name], str(path))
-        for name in names
-    }
-    return pd.DataFrame(columns, index=frame.index)
+def select_inputs(frame: pd.DataFrame, encoder: TableEncoder, path: Path) -> pd.DataFrame:
+    """Select the columns that a model was fitted on; those it left out may be missing."""
+    names = [each.name for each in encoder.encoders_]
+    check_columns(frame, [name for name in names if name not in encoder.left_out], path)
+    return frame[[name for name in names if name in frame.columns]]
 
 
 def _with_hint(name: str, known: Iterable[str]) -> str:

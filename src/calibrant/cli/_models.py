@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from calibrant.cli._data import select_inputs
-from calibrant.errors import DataError
+from calibrant.cli._data import check_columns, rows_with_target, select_inputs
+from calibrant.cli._output import Messages
+from calibrant.errors import DataError, ParameterError
 from calibrant.estimators import NetworkRegressor
 from calibrant.forecasting import Forecaster
 from calibrant.models import load_model
 from calibrant.recalibration import Recalibrator
+from calibrant.tables import read_table
 
 
 def load_table_model(path: Path) -> NetworkRegressor | Recalibrator:
@@ -42,6 +44,37 @@ def categorical_columns(model: NetworkRegressor | Recalibrator) -> list[str]:
     return [] if encoder is None else list(encoder.categories_)
 
 
+def fitted_target(model: NetworkRegressor | Recalibrator, path: Path) -> str:
+    """Return the name of the target that a model was fitted to."""
+    name = innermost(model).target_name_
+    if name is None:
+        raise ParameterError(f"{path} was fitted to a target without a name: pass --target.")
+    return name
+
+
+def read_observed(
+    models: Iterable[NetworkRegressor | Recalibrator],
+    path: Path,
+    names: list[str],
+    messages: Messages,
+) -> pd.DataFrame:
+    """Read the rows whose target is known, for these models.
+
+    Parameters
+    ----------
+    models : iterable of fitted models
+    path : Path
+    names : list of str
+        Columns that must be there, the target first.
+    messages : Messages
+    """
+    text = {name for model in models for name in categorical_columns(model)}
+    with messages.warnings_as_notes():
+        frame = read_table(path, text=text)
+    check_columns(frame, names, path)
+    return rows_with_target(frame, names[0], path, messages)
+
+
 def model_inputs(
     model: NetworkRegressor | Recalibrator,
     frame: pd.DataFrame,
@@ -62,8 +95,8 @@ def model_inputs(
     """
     network = innermost(model)
     if hasattr(network, "feature_names_in_"):
-        names = [str(name) for name in network.feature_names_in_]
-        return select_inputs(frame, names, categorical_columns(model), path)
+        assert network.encoder_ is not None  # of a table with names
+        return select_inputs(frame, network.encoder_, path)
     inputs = frame.drop(columns=list(without))
     if len(inputs.columns) != network.n_features_in_:
         raise DataError(

@@ -70,6 +70,14 @@ def _check_figure(path: Path | None) -> Path | None:
 
 Model = Annotated[Path, typer.Argument(help="Folder of a fitted model.", metavar="MODEL")]
 Target = Annotated[str, column(help="Column to predict.")]
+TestSize = Annotated[
+    float | None,
+    typer.Option(
+        callback=check_levels,
+        help="Share of the rows to set aside and evaluate the model on, in (0, 1).",
+        metavar="P",
+    ),
+]
 Drop = Annotated[list[str] | None, column(help="Column to leave out; repeatable.")]
 Epochs = Annotated[int | None, count(help="Most passes over the data in each stage.")]
 Seed = Annotated[

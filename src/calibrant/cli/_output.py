@@ -65,11 +65,19 @@ class Messages:
             _say(Text(text))
 
     @contextmanager
-    def warnings_as_notes(self) -> Iterator[None]:
-        """Print warnings of this library as notes, each once; leave others to Python."""
+    def warnings_as_notes(self, but: type[Warning] | None = None) -> Iterator[None]:
+        """Print warnings of this library as notes, each once; leave others to Python.
+
+        Parameters
+        ----------
+        but : type of warning, optional
+            What the user has been told already.
+        """
         said: set[str] = set()
         with warnings.catch_warnings():
             warnings.simplefilter("always", CalibrantWarning)
+            if but is not None:
+                warnings.simplefilter("ignore", but)
             shown_by_python = warnings.showwarning
 
             def show(

@@ -63,14 +63,15 @@ def evaluate(
 
         check_free(report, overwrite=force)
     from calibrant.cli._data import group_labels
-    from calibrant.cli._models import load_table_model
+    from calibrant.cli._models import fitted_target, load_table_model, read_observed
     from calibrant.metrics import evaluate as evaluate_forecast
 
     messages = Messages(quiet=quiet)
     paths = _by_name([model, *(against or [])])
     models = {name: load_table_model(path) for name, path in paths.items()}
-    column = target or _target_name(models, paths)
-    rows = _read_rows(models, data, column, groups, messages)
+    column = target or fitted_target(models[next(iter(paths))], paths[next(iter(paths))])
+    needed = [column] if groups is None else [column, groups]
+    rows = read_observed(models.values(), data, needed, messages)
     with messages.warnings_as_notes():
         forecasts = {name: _predict(each, rows, data, column) for name, each in models.items()}
     y = rows[column]
@@ -98,33 +99,6 @@ def _by_name(paths: list[Path]) -> dict[str, Path]:
         raise ParameterError("--against names a model twice, or the model itself.")
     short = {path.name: path for path in paths}
     return short if len(short) == len(paths) else {str(path): path for path in paths}
-
-
-def _target_name(models: dict[str, Any], paths: dict[str, Path]) -> str:
-    """Return the target that the first model was fitted to."""
-    from calibrant.cli._models import innermost
-
-    first = next(iter(models))
-    column = innermost(models[first]).target_name_
-    if column is None:
-        raise ParameterError(
-            f"{paths[first]} was fitted to a target without a name: pass --target."
-        )
-    return column
-
-
-def _read_rows(
-    models: dict[str, Any], data: Path, target: str, groups: str | None, messages: Messages
-) -> pd.DataFrame:
-    """Read the rows whose target is known."""
-    from calibrant.cli._data import check_columns, rows_with_target
-    from calibrant.cli._models import categorical_columns
-    from calibrant.tables import read_table
-
-    text = {name for model in models.values() for name in categorical_columns(model)}
-    frame = read_table(data, text=text)
-    check_columns(frame, [target] if groups is None else [target, groups], data)
-    return rows_with_target(frame, target, data, messages)
 
 
 def _predict(

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from calibrant.cli import _options as option
+from calibrant.cli._fit_summary import fit_summary, in_words, stage_table
 from calibrant.cli._interrupts import uninterrupted
-from calibrant.cli._output import Messages, write_json
-from calibrant.cli._text_table import text_table
+from calibrant.cli._output import Messages, write_json, write_out
 from calibrant.errors import ParameterError
 from calibrant.methods import METHODS
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from calibrant.cli._split import TestSplit
     from calibrant.estimators import NetworkRegressor
+    from calibrant.metrics import Evaluation
+    from calibrant.tables import TableEncoder
 
 QUALITIES = ("fast", "default", "best")
 
@@ -42,6 +44,9 @@ Validation = Annotated[
 Groups = Annotated[
     str | None, option.column(help="Rows with the same label are held out together.")
 ]
+Time = Annotated[
+    str | None, option.column(help="Test rows are the last by this column, not random ones.")
+]
 Weight = Annotated[str | None, option.column(help="Weight of each row, at least 0.")]
 Lower = Annotated[float | None, typer.Option(help="Lower bound of the target.", metavar="X")]
 Upper = Annotated[float | None, typer.Option(help="Upper bound of the target.", metavar="X")]
@@ -54,6 +59,8 @@ def fit(
     method: Method = "mmd",
     quality: Quality = "default",
     validation: Validation = None,
+    test_size: option.TestSize = None,
+    time: Time = None,
     groups: Groups = None,
     weight: Weight = None,
     drop: option.Drop = None,
@@ -66,57 +73,98 @@ def fit(
     quiet: option.Silent = False,
     as_json: option.Json = False,
 ) -> None:
-    """Fit a model to a table and save it.
+    """Fit a model to a table and save it; with --test-size also evaluate it.
 
-    Text columns become categories and gaps are filled with the median, with a flag column. The
-    columns of --groups and --weight are not learned from.
+    Columns may hold numbers, text, dates, durations, true and false, and gaps; how each is read
+    is told. The columns of --groups and --weight are not learned from.
     """
     from calibrant.persistence import check_free
 
     check_free(out, overwrite=force)  # before the work, not after it
     bounds = _bounds(lower, upper)
-    from calibrant.cli._data import group_labels, read_training_table
+    if time is not None and test_size is None:
+        raise ParameterError("--time says which rows to test on: pass --test-size as well.")
+    from calibrant.cli._data import group_labels, read_rows, training_table
+    from calibrant.cli._split import split_rows
+    from calibrant.errors import ColumnWarning
     from calibrant.tables import to_numbers
 
     messages = Messages(quiet=quiet)
-    table = read_training_table(train, target, [groups, weight, *(drop or [])], messages)
+    roles = [name for name in (groups, weight, *(drop or [])) if name is not None]
+    rows = read_rows(train, target, roles if time is None else [*roles, time], messages)
+    split = None
+    if test_size is not None:
+        split = split_rows(rows, test_size, time=time, groups=groups, seed=seed)
+        rows = split.train
+    table = training_table(rows, [target, *roles], messages)
+    if lower is None and _may_fall_below_zero(rows[target]):
+        messages.note(
+            f"{target} is never negative. --lower 0 (in Python bounds=(0, None)) keeps the "
+            "predictions there as well."
+        )
     common = {"random_state": seed, "device": device, "verbose": messages.shows_progress}
     model = _make_model(method, quality, epochs, bounds=bounds, **common)
-    with messages.warnings_as_notes():
+    with messages.warnings_as_notes(but=ColumnWarning):  # the table of columns has said it
         model.fit(
-            table.inputs,
+            table.columns,
             table.rows[target],
             None if weight is None else to_numbers(table.rows[weight], str(train)),
             groups=None if groups is None else group_labels(table.rows, groups),
             validation_data=None
             if validation is None
-            else _validation_data(validation, table.inputs, target, weight, messages),
+            else _validation_data(validation, table.encoder, target, weight, messages),
         )
     with uninterrupted(out):
         model.save(out, overwrite=force)
-    encoded = [] if model.encoder_ is None else model.encoder_.notes
-    for note in encoded:
-        messages.note(note)
-    summary = _summary(model, n_rows=len(table.rows))
-    messages.say(_in_words(summary, validation))
-    messages.say(_stage_table(summary))
-    messages.say(f"The model is in {out}. Try: calibrant evaluate {out} TEST")
+    summary = fit_summary(model, n_rows=len(table.rows))
+    messages.say(in_words(summary, validation))
+    messages.say(stage_table(summary))
+    found = None if split is None else _evaluated(model, split, target, train, messages)
+    tried = (
+        f"Try: calibrant evaluate {out} TEST"
+        if found is None
+        else "It was fitted without the test rows."
+    )
+    messages.say(f"The model is in {out}. {tried}")
     if as_json:
-        write_json({"model": str(out), **summary, "notes": [*table.notes, *encoded]})
+        test = None if found is None or split is None else {"how": split.how} | found.to_dict()
+        write_json({"model": str(out), **summary, "test": test})
+    elif found is not None and not quiet:
+        write_out(str(found))
+
+
+def _evaluated(
+    model: NetworkRegressor, split: TestSplit, target: str, path: Path, messages: Messages
+) -> Evaluation:
+    """Evaluate the model on the rows that were set aside, and say which they are."""
+    from calibrant.cli._models import model_inputs
+    from calibrant.metrics import evaluate
+
+    share = len(split.test) / (len(split.test) + len(split.train))
+    messages.say(
+        f"\nEvaluated on {len(split.test):,} rows that were set aside ({share:.0%}, {split.how})."
+    )
+    with messages.warnings_as_notes():
+        dist = model.predict_dist(model_inputs(model, split.test, path))
+    return evaluate(dist, split.test[target])
+
+
+def _may_fall_below_zero(target: pd.Series[Any]) -> bool:
+    """Whether a target without negative values is near enough to zero to be predicted below it."""
+    return bool(0 <= target.min() < 2 * target.std())
 
 
 def _validation_data(
-    path: Path, inputs: pd.DataFrame, target: str, weight: str | None, messages: Messages
+    path: Path, encoder: TableEncoder, target: str, weight: str | None, messages: Messages
 ) -> tuple[Any, ...]:
     """Read inputs, targets and, where there are any, weights of the validation rows."""
     from calibrant.cli._data import check_columns, rows_with_target, select_inputs
-    from calibrant.tables import is_categorical, read_table, to_numbers
+    from calibrant.tables import read_table, to_numbers
 
-    categorical = [str(name) for name, column in inputs.items() if is_categorical(column)]
-    frame = read_table(path, text=categorical)
+    frame = read_table(path, text=encoder.categories_)
     check_columns(frame, [target] if weight is None else [target, weight], path)
     rows = rows_with_target(frame, target, path, messages)
-    data = select_inputs(rows, list(inputs.columns), categorical, path), rows[target]
+    data = select_inputs(rows, encoder, path), rows[target]
     return data if weight is None else (*data, to_numbers(rows[weight], str(path)))
 
 
@@ -141,65 +189,3 @@ def _make_model(
         parameters["epochs"] = epochs
     model: NetworkRegressor = getattr(estimators, METHODS[method])().set_params(**parameters)
     return model
-
-
-def _summary(model: NetworkRegressor, *, n_rows: int) -> dict[str, Any]:
-    """What was fitted, as JSON values."""
-    stages = []
-    for number in sorted({record["stage"] for record in model.history_}):
-        records = [record for record in model.history_ if record["stage"] == number]
-        kept = next(record for record in records if record["best"])
-        stages.append(
-            {
-                "stage": number,
-                "score": kept["score_name"],
-                "epochs": records[-1]["epoch"],
-                "best_epoch": kept["epoch"],
-                "first_score": _finite(records[0]["validation_score"]),
-                "validation_score": _finite(kept["validation_score"]),
-            }
-        )
-    return {
-        "method": type(model).__name__,
-        "target": model.target_name_,
-        "rows": n_rows,
-        "held_out_rows": model.n_held_out_,
-        "inputs": [str(name) for name in model.feature_names_in_],
-        "stages": stages,
-    }
-
-
-def _finite(score: float) -> float | None:
-    return score if math.isfinite(score) else None
-
-
-def _in_words(summary: dict[str, Any], validation: Path | None) -> str:
-    rows, held_out = summary["rows"], summary["held_out_rows"]
-    if validation is not None:
-        which = f"{held_out:,} of {validation}"
-    else:  # all of them where folds are cross-fitted
-        which = "all held out in turn" if held_out == rows else f"{held_out:,} of them held out"
-    return (
-        f"{summary['method']}: {summary['target']} from {len(summary['inputs'])} columns, "
-        f"{rows:,} rows, {which} to stop and calibrate."
-    )
-
-
-def _stage_table(summary: dict[str, Any]) -> str:
-    """Table of the training stages, with scores of the held-out rows."""
-    rows = [
-        {
-            "stage": f"{stage['stage']}, by {stage['score']}",
-            "epochs": str(stage["epochs"]),
-            "kept": f"epoch {stage['best_epoch']}" if stage["best_epoch"] else "its start",
-            "held-out score": _four_digits(stage["validation_score"]),
-            "at its start": _four_digits(stage["first_score"]),
-        }
-        for stage in summary["stages"]
-    ]
-    table = text_table(rows, left=("stage",))
-    return f"\n{table}\n\nScores are of the scaled target, lower is better."
-
-
-def _four_digits(score: float | None) -> str:
-    return "" if score is None else f"{score:.4f}"

@@ -10,9 +10,18 @@ import typer
 from calibrant.cli import _options as option
 from calibrant.cli._files import check_table_output, write_table
 from calibrant.cli._output import Messages, write_csv, write_json
+from calibrant.errors import ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Keep = Annotated[
+    list[str] | None,
+    option.column(
+        help="Column of DATA to put beside the predictions; repeatable.",
+        show_default="identifiers that the model left out",
+    ),
+]
 
 
 def predict(
@@ -33,6 +42,7 @@ def predict(
             callback=option.check_levels, help="Quantile level in (0, 1); repeatable.", metavar="Q"
         ),
     ] = None,
+    keep: Keep = None,
     out: option.Predictions = None,
     force: option.Force = False,
     quiet: option.Quiet = False,
@@ -40,26 +50,58 @@ def predict(
 ) -> None:
     """Predict the rows of a table, in their order.
 
-    The columns are mean, stddev, lower_90 and upper_90 for --coverage 0.9, quantile_5 for
-    --quantile 0.05.
+    The columns are those of --keep, mean, stddev, lower_90 and upper_90 for --coverage 0.9,
+    quantile_5 for --quantile 0.05.
     """
     check_table_output(out, force=force)
+    import pandas as pd
+
     from calibrant.cli._models import categorical_columns, load_table_model, model_inputs
     from calibrant.tables import read_table
 
     fitted = load_table_model(model)
-    frame = read_table(data, text=categorical_columns(fitted))
-    with Messages(quiet=quiet).warnings_as_notes():
-        inputs = model_inputs(fitted, frame, data)
-        table = prediction_table(fitted, inputs, coverage or [0.9], quantile or [])
+    messages = Messages(quiet=quiet)
+    with messages.warnings_as_notes():
+        frame = read_table(data, text=categorical_columns(fitted))
+        kept = _kept(fitted, frame, keep, data)
+        inputs = model_inputs(fitted, frame, data, without=keep or [])
+        made = prediction_table(fitted, inputs, coverage or [0.9], quantile or [])
+    if clashes := [name for name in kept.columns if name in made.columns]:
+        raise ParameterError(f"--keep {clashes[0]}: the predictions have a column of that name.")
+    table = pd.concat([kept.reset_index(drop=True), made], axis=1)
     if out is not None:
         write_table(table, out)
+        messages.say(f"{len(table):,} rows in {out}: {', '.join(table.columns)}.")
     if as_json:
-        # An infinite bound is null: JSON has no number for it.
-        bounded = table.abs() < float("inf")
-        write_json(table.astype(object).where(bounded, None).to_dict("records"))
+        write_json(_records(table))
     elif out is None:
         write_csv(table)
+
+
+def _kept(model: Any, frame: pd.DataFrame, names: list[str] | None, path: Path) -> pd.DataFrame:
+    """Columns of the data to put beside the predictions."""
+    from calibrant.cli._data import check_columns
+    from calibrant.cli._models import innermost
+
+    encoder = innermost(model).encoder_
+    if names is not None:
+        check_columns(frame, names, path)
+        return frame[list(dict.fromkeys(names))]
+    named = [] if encoder is None else encoder.row_names
+    return frame[[name for name in named if name in frame.columns]]
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as JSON values; gaps and infinite bounds are null, JSON has no number for them."""
+    infinite = table.isin([float("inf"), float("-inf")])
+    cells = table.astype(object).where(table.notna() & ~infinite, None)
+    return [
+        {
+            str(name): value if isinstance(value, str | int | float | None) else str(value)
+            for name, value in row.items()
+        }
+        for row in cells.to_dict("records")
+    ]
 
 
 def prediction_table(

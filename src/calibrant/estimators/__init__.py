@@ -11,6 +11,7 @@ from calibrant.estimators.mc_dropout import MCDropoutRegressor
 from calibrant.estimators.mc_dropout_likelihood import MCDropoutLikelihoodRegressor
 from calibrant.estimators.mmd import MMDRegressor
 from calibrant.estimators.parameters import Ensemble, Matching, Training
+from calibrant.estimators.pipeline import DistributionPipeline, make_pipeline
 from calibrant.estimators.plan import Plan
 from calibrant.estimators.predictor import Predictor
 from calibrant.estimators.presets import PRESETS, Quality, limited_epochs
@@ -22,6 +23,7 @@ __all__ = [
     "PRESETS",
     "DeepEnsembleRegressor",
     "DeepGPRegressor",
+    "DistributionPipeline",
     "Ensemble",
     "EnsembleLikelihoodRegressor",
     "HeteroscedasticRegressor",
@@ -40,4 +42,5 @@ __all__ = [
     "fit_batched",
     "inner_split",
     "limited_epochs",
+    "make_pipeline",
 ]

@@ -108,8 +108,9 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         Parameters
         ----------
         X : array, frame or tensor of shape (n, d), or sequences of shape (n, steps, d)
-            NumPy, pandas, polars or torch. Text, booleans and categories become one-hot columns;
-            gaps are filled with the median of the training rows and flagged in an extra column.
+            NumPy, pandas, polars, Arrow, scipy.sparse or torch. Columns of a frame may hold
+            numbers, text, booleans, dates, durations and gaps; row numbers and identifiers are
+            left out. ``model.encoder_.describe()`` says what was done to each column.
             Sequences are a 3-D array or tensor, or `Windows` into a series, which are never
             copied as a whole.
         y : array of shape (n,)
@@ -261,6 +262,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
     def _check_bounds(self) -> None:

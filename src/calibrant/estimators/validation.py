@@ -18,7 +18,13 @@ from sklearn.utils.validation import (
 )
 
 from calibrant.checks import Array
-from calibrant.errors import CalibrantError, DataError, DataWarning, ParameterError
+from calibrant.errors import (
+    CalibrantError,
+    ColumnWarning,
+    DataError,
+    DataWarning,
+    ParameterError,
+)
 from calibrant.estimators.windows import Windows
 from calibrant.tables import (
     TableEncoder,
@@ -178,20 +184,49 @@ def check_matrix(model: NetworkRegressor, X: Any, *, reset: bool) -> Array:
     With ``reset=True`` the model stores names and number of the features and how to encode them;
     otherwise they must be the same as in `fit`.
     """
+    is_frame = hasattr(X, "dtypes") and hasattr(X, "columns")
     with _as_data_errors():
-        if hasattr(X, "dtypes") and hasattr(X, "columns"):
+        if is_frame and not reset and model.encoder_ is not None:
+            X = model.encoder_.with_left_out(X)
+        if is_frame or _holds_text(X):
             validate_data(model, X, reset=reset, skip_check_array=True)
+            X = as_frame(X)
         else:
             X = validate_data(
                 model, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"
             )
-        encoder = TableEncoder().fit(as_frame(X)) if reset else model.encoder_
+        encoder = _fit_encoder(X) if reset else model.encoder_
         assert encoder is not None  # only models of windows have none
         model.encoder_ = encoder
         if encoder.is_identity and isinstance(X, np.ndarray) and not np.isnan(X).any():
             return X
-        matrix = encoder.transform(as_frame(X))
+        with warnings.catch_warnings():
+            if reset:  # `_fit_encoder` has told of these cells
+                warnings.simplefilter("ignore", DataWarning)
+            matrix = encoder.transform(as_frame(X))
         return cast(Array, check_array(matrix, dtype=np.float64, estimator=model))
+
+
+def _holds_text(X: Any) -> bool:
+    """Whether X is an array with text in it, as a `ColumnTransformer` makes of mixed columns."""
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "OU":
+        return False
+    return X.dtype.kind == "U" or any(isinstance(value, str) for value in X.flat)
+
+
+def _fit_encoder(X: Any) -> TableEncoder:
+    """Learn the encoding of training rows, and warn of what a user may not expect."""
+    if isinstance(X, np.ndarray):
+        return TableEncoder().fit_matrix(X)
+    encoder = TableEncoder().fit(X)
+    if encoder.surprises:
+        warnings.warn(
+            f"{'. '.join(encoder.surprises)}. model.encoder_.describe() says what was done to "
+            "every column.",
+            ColumnWarning,
+            stacklevel=8,
+        )
+    return encoder
 
 
 def _check_targets(

@@ -1,6 +1,7 @@
 """Scorers for scikit-learn: ``GridSearchCV(model, grid, scoring=crps_scorer)``.
 
-Greater is better for scikit-learn, so every score is negated.
+Greater is better for scikit-learn, so every score is negated. The model may stand at the end of a
+pipeline, one of scikit-learn as well as a `calibrant.DistributionPipeline`.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from typing import Any, Protocol
 from numpy.typing import ArrayLike
 
 from calibrant.distributions import Distribution
+from calibrant.errors import ParameterError
 from calibrant.metrics.calibration import ecpe
 from calibrant.metrics.scoring import crps, nll
 
 
 class PredictsDistribution(Protocol):
-    """Anything with a ``predict_dist`` method, such as the estimators of calibrant."""
+    """Anything with a ``predict_dist`` method, or a pipeline that ends in it."""
 
     def predict_dist(self, X: Any) -> Distribution:
         """Return the predictive distribution of the rows of X."""
@@ -30,11 +32,11 @@ def crps_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
 
     Parameters
     ----------
-    estimator : fitted estimator with ``predict_dist``
+    estimator : fitted estimator with ``predict_dist``, or pipeline that ends in one
     X : array or frame of shape (n, d)
     y : array of shape (n,)
     """
-    return -crps(estimator.predict_dist(X), y)
+    return -crps(_predict_dist(estimator, X), y)
 
 
 def nll_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
@@ -46,11 +48,11 @@ def nll_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
 
     Parameters
     ----------
-    estimator : fitted estimator with ``predict_dist``
+    estimator : fitted estimator with ``predict_dist``, or pipeline that ends in one
     X : array or frame of shape (n, d)
     y : array of shape (n,)
     """
-    return -nll(estimator.predict_dist(X), y)
+    return -nll(_predict_dist(estimator, X), y)
 
 
 def ecpe_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
@@ -63,8 +65,21 @@ def ecpe_scorer(estimator: PredictsDistribution, X: Any, y: ArrayLike) -> float:
 
     Parameters
     ----------
-    estimator : fitted estimator with ``predict_dist``
+    estimator : fitted estimator with ``predict_dist``, or pipeline that ends in one
     X : array or frame of shape (n, d)
     y : array of shape (n,)
     """
-    return -ecpe(estimator.predict_dist(X), y)
+    return -ecpe(_predict_dist(estimator, X), y)
+
+
+def _predict_dist(estimator: Any, X: Any) -> Distribution:
+    steps = getattr(estimator, "steps", None)
+    if hasattr(estimator, "predict_dist"):
+        dist: Distribution = estimator.predict_dist(X)
+        return dist
+    if not steps or not hasattr(steps[-1][1], "predict_dist"):
+        raise ParameterError(
+            f"The scorer needs a model with predict_dist, alone or at the end of a pipeline, got "
+            f"{type(estimator).__name__}."
+        )
+    return _predict_dist(steps[-1][1], estimator[:-1].transform(X) if len(steps) > 1 else X)

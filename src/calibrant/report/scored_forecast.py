@@ -16,6 +16,8 @@ from calibrant.metrics.inputs import check_dist, check_target
 
 Settings = dict[str, str]
 
+_MOST_COLUMNS = 200  # of a model whose settings are shown
+
 
 @dataclass(frozen=True, eq=False)
 class ScoredForecast:
@@ -123,6 +125,9 @@ def _settings(model: Any) -> Settings:
         return {}
     own = model.get_params(deep=False) if hasattr(model, "get_params") else {}
     shown = {"class": type(model).__name__} | {key: _short(own[key]) for key in sorted(own)}
+    columns = getattr(getattr(model, "encoder_", None), "summary", None)
+    if isinstance(columns, list):  # our own, how the columns of a table are read
+        shown |= {f"column {row['column']}": row["read"] for row in columns[:_MOST_COLUMNS]}
     base = getattr(model, "model_", None)  # of a recalibrator
     if base is not None:
         shown |= {f"model: {key}": value for key, value in _settings(base).items()}

@@ -1,24 +1,42 @@
 """From the tables that users have to one float64 matrix."""
 
-from calibrant.tables.cleaning import as_text, clean_table, is_categorical
-from calibrant.tables.columns import ColumnEncoder, DroppedColumn, NumericColumn, OneHotColumn
+from calibrant.tables.categories import CodedColumn, OneHotColumn
+from calibrant.tables.columns import ColumnEncoder, DroppedColumn
 from calibrant.tables.conversion import as_frame, check_finite, to_local, to_numbers
+from calibrant.tables.dates import DateColumn, DateDifference, date_formats
 from calibrant.tables.encoder import TableEncoder
 from calibrant.tables.files import check_suffix, read_table
+from calibrant.tables.numbers import DurationColumn, NumericColumn
+from calibrant.tables.texts import (
+    are_few,
+    as_text,
+    gaps_in_words,
+    is_categorical,
+    parse_numbers,
+    unreadable,
+)
 
 __all__ = [
+    "CodedColumn",
     "ColumnEncoder",
+    "DateColumn",
+    "DateDifference",
     "DroppedColumn",
+    "DurationColumn",
     "NumericColumn",
     "OneHotColumn",
     "TableEncoder",
+    "are_few",
     "as_frame",
     "as_text",
     "check_finite",
     "check_suffix",
-    "clean_table",
+    "date_formats",
+    "gaps_in_words",
     "is_categorical",
+    "parse_numbers",
     "read_table",
     "to_local",
     "to_numbers",
+    "unreadable",
 ]

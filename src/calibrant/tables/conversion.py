@@ -11,15 +11,33 @@ from pandas.api.types import is_datetime64_any_dtype, is_numeric_dtype, is_timed
 
 from calibrant.errors import DataError
 
+_MOST_CELLS = 2**28  # of a sparse matrix: 2 GiB once all of them are written out
+
 
 def to_local(values: Any) -> Any:
-    """Convert polars frames to pandas and torch tensors to NumPy; return the rest unchanged."""
+    """Convert polars and Arrow to pandas, torch and sparse to NumPy; return the rest unchanged."""
     package = type(values).__module__.split(".", 1)[0]
     if package == "polars":
+        return (values.collect() if hasattr(values, "collect") else values).to_pandas()
+    if package == "pyarrow":
         return values.to_pandas()
     if package == "torch":
         return values.detach().cpu().numpy()
+    if package == "scipy" and hasattr(values, "toarray"):
+        return _dense(values)
     return values
+
+
+def _dense(matrix: Any) -> NDArray[Any]:
+    cells = int(np.prod(matrix.shape, dtype=np.float64))
+    if cells > _MOST_CELLS:
+        raise DataError(
+            f"X is sparse with {matrix.shape[0]:,} rows and {matrix.shape[1]:,} columns, which a "
+            f"network reads in full: {8 * cells / 2**30:,.0f} GiB. Reduce the columns first, for "
+            "example with sklearn.decomposition.TruncatedSVD."
+        )
+    dense: NDArray[Any] = matrix.toarray()
+    return dense
 
 
 def as_frame(X: Any) -> pd.DataFrame:
@@ -34,7 +52,8 @@ def as_frame(X: Any) -> pd.DataFrame:
             return X
         return X.set_axis([f"x{j}" for j in range(X.shape[1])], axis=1)
     array = np.asarray(X)
-    return pd.DataFrame(cast(Any, array), columns=[f"x{j}" for j in range(array.shape[1])])
+    frame = pd.DataFrame(cast(Any, array), columns=[f"x{j}" for j in range(array.shape[1])])
+    return frame.infer_objects() if array.dtype == object else frame
 
 
 def to_numbers(column: pd.Series[Any], source: str = "X") -> NDArray[np.float64]:

@@ -1,16 +1,24 @@
-"""Tables in files, CSV or Parquet by suffix."""
+"""Tables in files, text or Parquet by suffix."""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import re
+import warnings
 from collections.abc import Collection
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from calibrant.errors import DataError, MissingFileError, ParameterError
+from calibrant.errors import DataError, DataWarning, MissingFileError, ParameterError
 
-_SUFFIXES = (".csv", ".csv.gz", ".parquet")
-_SUFFIXES_IN_WORDS = ".csv, .csv.gz or .parquet"
+_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet")
+_SUFFIXES_IN_WORDS = ".csv, .csv.gz, .tsv, .txt or .parquet"
+_SEPARATORS = (",", ";", "\t", "|")
+_MOST_BROKEN = 0.05  # share of lines that may be broken
 
 
 def read_table(path: Path, *, text: Collection[str] = ()) -> pd.DataFrame:
@@ -19,9 +27,10 @@ def read_table(path: Path, *, text: Collection[str] = ()) -> pd.DataFrame:
     Parameters
     ----------
     path : Path
-        Ends in .csv, .csv.gz or .parquet.
+        Ends in .csv, .csv.gz, .tsv, .txt or .parquet. Text may be separated by commas, semicolons
+        (then with decimal commas, too), tabs or vertical bars.
     text : collection of str
-        Columns of a CSV file to keep as text. A category "01" would otherwise be read as 1 from
+        Columns of a text file to keep as text. A category "01" would otherwise be read as 1 from
         a file in which all values of the column are numbers.
     """
     suffix = check_suffix(path)
@@ -46,15 +55,59 @@ def check_suffix(path: Path) -> str:
 def _read_csv(path: Path, text: Collection[str]) -> pd.DataFrame:
     try:
         # low_memory=False: types are inferred from whole columns, not from pieces of them.
-        frame = pd.read_csv(path, dtype=dict.fromkeys(text, str), low_memory=False)
+        options: dict[str, Any] = {
+            "dtype": dict.fromkeys(text, str),
+            "low_memory": False,
+            **_dialect(path),
+        }
+        try:
+            frame: pd.DataFrame = pd.read_csv(path, **options)
+        except pd.errors.ParserError as error:
+            frame = _without_broken_lines(path, options, error)
     except pd.errors.EmptyDataError as error:
         raise DataError(f"{path} is empty: expected a line of column names and rows.") from error
     except (ValueError, EOFError, OSError) as error:  # parsing, decoding and gzip errors
+        if isinstance(error, DataError):
+            raise
         raise DataError(f"{path} can't be read as CSV: {error}") from error
-    if len(frame.columns) == 1 and any(mark in str(frame.columns[0]) for mark in ";\t|"):
-        raise DataError(
-            f"{path} has a single column {frame.columns[0]!r}: columns must be separated by commas."
-        )
+    return frame
+
+
+def _dialect(path: Path) -> dict[str, str]:
+    """Separator and decimal point: what cuts the first lines into most columns, all alike."""
+    opened: Any = gzip.open if path.name.lower().endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        lines = list(islice(file, 20))
+    widths = {}
+    for separator in _SEPARATORS:
+        rows = [row for row in csv.reader(lines, delimiter=separator) if row]
+        header = len(rows[0]) if rows else 0
+        alike = sum(len(row) == header for row in rows[1:])
+        widths[separator] = (header > 1 and alike >= 0.8 * (len(rows) - 1), header)
+    separator = max(widths, key=lambda each: widths[each])
+    commas = separator == ";" and any(re.search(r"(^|;)-?\d+,\d+(;|\s|$)", line) for line in lines)
+    return {"sep": separator, "decimal": "," if commas else "."}
+
+
+def _without_broken_lines(
+    path: Path, options: dict[str, Any], error: pd.errors.ParserError
+) -> pd.DataFrame:
+    """Leave out lines with too many fields, with a warning; many of them are an error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", pd.errors.ParserWarning)
+        frame: pd.DataFrame = pd.read_csv(path, on_bad_lines="warn", **options)
+    broken = re.findall(
+        r"Skipping line (\d+): expected (\d+) fields, saw (\d+)",
+        "\n".join(str(each.message) for each in caught),
+    )
+    if not broken or len(broken) > _MOST_BROKEN * len(frame):
+        raise error
+    line, expected, found = broken[0]
+    first = f"line {line} has {found} fields instead of {expected}"
+    which = f"{first} and is left out"
+    if len(broken) > 1:
+        which = f"{len(broken)} broken lines are left out; {first}"
+    warnings.warn(f"{path}: {which}.", DataWarning, stacklevel=4)
     return frame
 
 

@@ -1,0 +1,114 @@
+"""Which kind a column is: number, duration, date, categories, or nothing to learn from."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
+
+from calibrant.checks import Array
+from calibrant.tables.categories import fit_categories
+from calibrant.tables.columns import ColumnEncoder, DroppedColumn
+from calibrant.tables.dates import DateColumn, date_formats
+from calibrant.tables.numbers import DurationColumn, NumericColumn
+from calibrant.tables.texts import are_few, as_text, known_text, parse_numbers, unreadable
+
+_LEAST_ROWS = 10  # fewer may count up by chance
+_REPEATS = 5  # rows per number that make numbers written as text categories
+_ID_NAME = re.compile(
+    r"(?:.*[_\s.-])?(?i:id|idx|index|uuid|guid|key|row|rowid|rownames)|.*[a-z](?:ID|Id)"
+    r"|(?i:row|record)[_\s.-]?(?i:no|nr|num|number|name)"
+)
+_TIME_NAME = re.compile(
+    r"(?:.*[_\s.-])?(?:t|time|timestep|step|period|tick|second|minute|hour|day|week|month|quarter"
+    r"|year|date|age|epoch|round)s?",
+    re.IGNORECASE,
+)
+
+
+def fit_column(column: pd.Series[Any]) -> ColumnEncoder:
+    """Decide from the training rows what a column is, and learn its encoding."""
+    name = str(column.name)
+    if isinstance(column.dtype, pd.CategoricalDtype):  # chosen by the user, so never dropped
+        return fit_categories(name, column)
+    if re.fullmatch(r"Unnamed: \d+", name):  # pandas' name where the header is empty
+        return DroppedColumn(name, "a column without a name is taken for row numbers")
+    if column.isna().all():
+        return DroppedColumn(name, "it has no values")
+    if is_bool_dtype(column.dtype):
+        return fit_categories(name, column)
+    if is_numeric_dtype(column.dtype):
+        return _fit_numbers(name, column)
+    if column.dtype.kind == "m":
+        return DurationColumn.fit(name, column)
+    if column.dtype.kind == "M":
+        return DateColumn.fit(name, column)
+    return _fit_text(name, column)
+
+
+def row_number(column: pd.Series[Any]) -> DroppedColumn | None:
+    """Return why whole numbers only count the rows; None if they may mean something.
+
+    Decimal numbers, numbers with gaps, and columns named after a time are never row numbers.
+    """
+    name = str(column.name)
+    if len(column) < _LEAST_ROWS or not is_integer_dtype(column.dtype) or column.isna().any():
+        return None
+    values = column.to_numpy()
+    if _is_named_id(name) and column.is_unique:
+        return DroppedColumn(name, "named like an identifier, no value twice", names_rows=True)
+    if not _TIME_NAME.fullmatch(name) and _counts(values):
+        reason = "whole numbers in steps of one are taken for row numbers"
+        return DroppedColumn(name, reason, names_rows=True)
+    return None
+
+
+def _fit_numbers(name: str, column: pd.Series[Any]) -> ColumnEncoder:
+    # An identifier that repeats, such as the number of a zone, is no quantity.
+    if _is_named_id(name) and is_integer_dtype(column.dtype) and not column.is_unique:
+        return _fit_categories(name, column)
+    return NumericColumn.fit(name, column)
+
+
+def _fit_text(name: str, column: pd.Series[Any]) -> ColumnEncoder:
+    numbers = parse_numbers(column)
+    if are_few(column, unreadable(column, numbers)) and not _are_codes(column, numbers):
+        return NumericColumn.fit(name, column)
+    if formats := date_formats(column):
+        dates = DateColumn.fit(name, column, formats)
+        if are_few(column, unreadable(column, dates.stamps(column))):
+            return dates
+    if are_few(column, unreadable(column, DurationColumn.parse(column))):
+        return DurationColumn.fit(name, column)
+    return _fit_categories(name, column)
+
+
+def _fit_categories(name: str, column: pd.Series[Any]) -> ColumnEncoder:
+    """Categories, unless their values hardly repeat: names and keys teach the rows alone."""
+    different = as_text(column).nunique()
+    if different > len(column) / 2:
+        reason = f"{different:,} different texts in {len(column):,} rows look like an identifier"
+        return DroppedColumn(name, reason, names_rows=True)
+    return fit_categories(name, column)
+
+
+def _are_codes(column: pd.Series[Any], numbers: Array) -> bool:
+    """Whether numbers that are written as text are names: "007", or whole numbers that repeat."""
+    texts = known_text(column).dropna()
+    if texts.str.match(r"\s*-?0\d").any():
+        return True
+    known = numbers[~np.isnan(numbers)]
+    whole = len(known) == column.notna().sum() and bool(np.all(known == np.round(known)))
+    return whole and texts.nunique() * _REPEATS <= len(texts)
+
+
+def _is_named_id(name: str) -> bool:
+    return bool(_ID_NAME.fullmatch(name.strip()))
+
+
+def _counts(values: Any) -> bool:
+    steps = np.diff(values.astype(np.int64))
+    return bool(np.all(steps == 1) or np.all(steps == -1))

@@ -1,0 +1,125 @@
+"""Columns of numbers and of durations, gaps filled and flagged."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from calibrant.checks import Array
+from calibrant.errors import DataWarning
+from calibrant.tables.columns import Block, Saved
+from calibrant.tables.texts import (
+    FLAGGED,
+    as_text,
+    check_readable,
+    gaps_in_words,
+    map_different,
+    parse_numbers,
+    unreadable,
+)
+
+# "02:15", "26:15:30.5", "1 days 02:15:30", as databases and pandas write durations and times of day
+_DURATION = re.compile(r"-?(\d+ days?,? *)?[+-]?\d{1,4}:\d{2}(:\d{2}(\.\d+)?)?|-?\d+ days?")
+
+
+@dataclass(frozen=True)
+class NumericColumn(Saved):
+    """Numbers; gaps become the median of the training rows, with a flag if training had some.
+
+    Parameters
+    ----------
+    name : str
+    median : float
+    flags_gaps : bool
+        Whether a second column tells 1 for a gap and 0 for a value.
+    few_gaps : bool
+        Whether training had gaps, but too few for a flag.
+    note : str
+        Which cells of the training rows were not numbers.
+    """
+
+    name: str
+    median: float
+    flags_gaps: bool
+    few_gaps: bool = False
+    note: str = ""
+    kind: ClassVar[str] = "numeric"
+    what: ClassVar[str] = "numbers"
+
+    @classmethod
+    def fit(cls, name: str, column: pd.Series[Any]) -> NumericColumn:
+        """Learn the median and whether there are gaps."""
+        values = cls.parse(column)
+        known = values[~np.isnan(values)]
+        median = float(np.median(known)) if len(known) else 0.0
+        missing = 1.0 - len(known) / len(values)
+        return cls(
+            name,
+            median,
+            flags_gaps=missing >= FLAGGED,
+            few_gaps=0.0 < missing < FLAGGED,
+            note=gaps_in_words(column, unreadable(column, values), cls.what),
+        )
+
+    @classmethod
+    def parse(cls, column: pd.Series[Any]) -> Array:
+        """Values as numbers, (n,), NaN where that is impossible."""
+        return parse_numbers(column)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """One column, or two with the flag."""
+        return (Block.NUMBERS, Block.GAPS) if self.flags_gaps else (Block.NUMBERS,)
+
+    @property
+    def description(self) -> str:
+        """What is done to the gaps, if training had any."""
+        filled = "gaps filled with the median" if self.flags_gaps or self.few_gaps else ""
+        filled += ", flagged" if self.flags_gaps else ""
+        return "; ".join(part for part in (filled, self.note) if part)
+
+    def transform(self, column: pd.Series[Any]) -> Array:
+        """Encode n values, (n, 1), or (n, 2) with the flag."""
+        values = self.parse(column)
+        gaps = np.isnan(values)
+        if gaps.any() and (found := check_readable(column, unreadable(column, values), self.what)):
+            warnings.warn(f"Column {self.name!r}: {found}.", DataWarning, stacklevel=4)
+        filled = np.where(gaps, self.median, values)
+        return np.column_stack([filled, gaps] if self.flags_gaps else [filled])
+
+
+@dataclass(frozen=True)
+class DurationColumn(NumericColumn):
+    """Durations and times of day, in seconds, encoded as numbers are."""
+
+    kind: ClassVar[str] = "duration"
+    what: ClassVar[str] = "durations"
+
+    @classmethod
+    def parse(cls, column: pd.Series[Any]) -> Array:
+        """Seconds, (n,), NaN where the text of a cell is no duration."""
+        if column.dtype.kind == "m":
+            seconds = column.dt.total_seconds()
+            return np.asarray(seconds.to_numpy(np.float64, na_value=np.nan), dtype=np.float64)
+        return map_different(as_text(column), _seconds).to_numpy(dtype=np.float64)
+
+    @property
+    def description(self) -> str:
+        """The unit, and what is done to the gaps."""
+        return "; ".join(part for part in ("duration in seconds", super().description) if part)
+
+
+def _seconds(texts: list[str]) -> list[float]:
+    """Seconds of durations, NaN for other texts."""
+    spelled = [
+        f"{text}:00" if text.count(":") == 1 else text  # hours and minutes
+        for text in map(str.strip, texts)
+    ]
+    durations = [text if _DURATION.fullmatch(text) else None for text in spelled]
+    found = pd.to_timedelta(pd.Series(durations, dtype=object), errors="coerce")
+    return found.dt.total_seconds().tolist()

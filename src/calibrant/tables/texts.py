@@ -1,0 +1,150 @@
+"""Cells as text, and text as numbers: which cells are gaps, and which can't be read."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
+
+from calibrant.checks import Array, Flags
+from calibrant.errors import DataError
+
+# Words for a gap, in lower case; pandas reads some of them itself, in CSV files only.
+GAP_WORDS = {"", "-", "--", "?", ".", "n/a", "#n/a", "na", "n.a.", "nan", "nat"} | {
+    *("none", "null", "nil", "missing", "unknown", "not available")
+}
+_FEW = 0.05  # share of cells that may be unreadable
+# Share of gaps from which on a column of flags is worth an input: a flag that is hardly ever
+# raised teaches nothing, and one input more costs accuracy.
+FLAGGED = 0.01
+# "$1,250.50", "12 %": one amount with its sign of currency or percent, thousands by commas.
+_AMOUNT = re.compile(r"\s*[$€£]?\s*(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)\s*[%€]?\s*")
+
+
+def is_categorical(column: pd.Series[Any]) -> bool:
+    """Whether the type of a column is none of numbers: text, booleans, categories, dates."""
+    return is_bool_dtype(column.dtype) or not is_numeric_dtype(column.dtype)
+
+
+def as_text(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Convert the values of a column to text, as Python prints them; gaps stay gaps."""
+    # Whole numbers beside gaps are floats: 7.0 is the text 7.
+    print_value = _whole if is_float_dtype(column.dtype) else str
+    return map_different(column, lambda values: [print_value(value) for value in values])
+
+
+def map_different(
+    column: pd.Series[Any], function: Callable[[list[Any]], list[Any]]
+) -> pd.Series[Any]:
+    """Apply a function to the different values of a column, once each; gaps become NaN."""
+    values = column.astype(object)
+    try:
+        codes, different = pd.factorize(values)
+    except TypeError:  # lists and the like have no hash
+        codes, different = pd.factorize(values.map(str, na_action="ignore"))
+    mapped = np.array([*function(list(different)), np.nan], dtype=object)
+    return pd.Series(mapped[codes], index=column.index, name=column.name, dtype=object)
+
+
+def known_text(column: pd.Series[Any]) -> pd.Series[Any]:
+    """As `as_text`, with words for a gap ("n/a", "unknown") as gaps."""
+    return map_different(
+        as_text(column),
+        lambda texts: [np.nan if text.strip().lower() in GAP_WORDS else text for text in texts],
+    )
+
+
+def parse_numbers(column: pd.Series[Any]) -> Array:
+    """Convert cells to finite numbers, (n,); NaN where that is impossible.
+
+    Examples
+    --------
+    >>> parse_numbers(pd.Series(["1.5", "$1,250", "12 %", "n/a", "4 rooms"]))
+    array([   1.5, 1250. ,   12. ,    nan,    nan])
+    """
+    if is_numeric_dtype(column.dtype):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return map_different(column, _numbers).to_numpy(dtype=np.float64)
+
+
+def unreadable(column: pd.Series[Any], parsed: Array | pd.Series[Any]) -> Flags:
+    """Cells that hold something, but not what was parsed from the column, (n,)."""
+    flags: Flags = column.notna().to_numpy() & pd.isna(np.asarray(parsed))
+    return flags
+
+
+def are_few(column: pd.Series[Any], flags: Flags) -> bool:
+    """Whether the cells that can't be read are few, words for a gap not counted."""
+    strange = int((known_text(column).notna().to_numpy() & flags).sum())
+    known = len(flags) - int(column.isna().sum())
+    return strange <= max(1, _FEW * known) and int(flags.sum()) <= known / 2
+
+
+def gaps_in_words(column: pd.Series[Any], flags: Flags, what: str) -> str:
+    """Name the cells that are read as gaps; empty if there are none.
+
+    Examples
+    --------
+    >>> cells = pd.Series(["1", "n/a", "n/a", "2", "5 rooms"])
+    >>> gaps_in_words(cells, np.isnan(parse_numbers(cells)), "numbers")
+    "3 cells are not numbers and count as gaps: 'n/a' (2 times), '5 rooms'"
+    """
+    if not flags.any():
+        return ""
+    counts = as_text(column[flags]).value_counts(sort=True)
+    shown = [
+        repr(shortened(str(text))) + (f" ({count:,} times)" if count > 1 else "")
+        for text, count in counts.head(3).items()
+    ]
+    more = f" and {len(counts) - 3} others" if len(counts) > 3 else ""
+    total = int(flags.sum())
+    cells = f"{total:,} cells are not {what} and count as gaps"
+    if total == 1:
+        cells = f"one cell is not a {what.removesuffix('s')} and counts as a gap"
+    return f"{cells}: {', '.join(shown)}{more}"
+
+
+def check_readable(column: pd.Series[Any], flags: Flags, what: str) -> str:
+    """Return what to warn of: cells of new rows that count as gaps; empty if there are none.
+
+    Raises
+    ------
+    DataError
+        If more than a few cells can't be read: it is another column than in training.
+    """
+    strange = known_text(column).notna().to_numpy() & flags
+    if strange.sum() > _FEW * len(strange):
+        row = int(strange.argmax())
+        raise DataError(
+            f"Column {column.name!r} of X must hold {what}, but row {row + 1} has "
+            f"{str(column.iloc[row])!r}."
+        )
+    return gaps_in_words(column, strange, what)
+
+
+def shortened(text: str, limit: int = 20) -> str:
+    """Cut a long text."""
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def _numbers(values: list[Any]) -> list[float]:
+    """Finite numbers, NaN for what is none."""
+    parsed = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").tolist()
+    return [
+        number if math.isfinite(number) else _amount(str(value))
+        for number, value in zip(parsed, values, strict=True)
+    ]
+
+
+def _amount(text: str) -> float:
+    found = _AMOUNT.fullmatch(text)
+    return np.nan if found is None else float(found[1].replace(",", ""))
+
+
+def _whole(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else str(value)

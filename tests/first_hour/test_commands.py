@@ -1,0 +1,116 @@
+"""Tables as they come, on the command line: one command each, and it says what it did."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pandas as pd
+import pytest
+
+from calibrant import HeteroscedasticRegressor, load_model
+
+FIT = ["--target", "fare", "--method", "heteroscedastic", "--epochs", 3]
+
+
+def test_the_command_line_reads_what_fit_reads(run, file, trips, tmp_path) -> None:
+    run("fit", file, *FIT, "--out", tmp_path / "m")
+    got = pd.read_csv(io.StringIO(run("predict", tmp_path / "m", file).stdout))
+    model = HeteroscedasticRegressor(epochs=3, random_state=0)
+    model.fit(trips.drop(columns="fare"), trips["fare"])
+    expected = model.predict(trips.drop(columns="fare"))
+    pd.testing.assert_series_equal(got["mean"], pd.Series(expected, name="mean"), rtol=1e-9)
+
+
+def test_the_table_of_columns_is_told_once(run, file, tmp_path) -> None:
+    done = run("fit", file, *FIT, "--out", tmp_path / "m")
+    described = load_model(tmp_path / "m").encoder_.describe()
+    assert done.stderr.startswith(described)
+    assert done.stderr.count("'2)b'") == 1
+    assert max(len(line) for line in described.splitlines()) <= 80
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("t.csv", {"sep": ";", "decimal": ","}), ("t.tsv", {"sep": "\t"}), ("t.txt", {"sep": "|"})],
+)
+def test_semicolons_and_tabs_are_detected(run, file, trips, tmp_path, name, options) -> None:
+    trips.to_csv(tmp_path / name, index=False, **options)
+    run("fit", file, *FIT, "--out", tmp_path / "commas")
+    run("fit", tmp_path / name, *FIT, "--out", tmp_path / "others")
+    expected = run("predict", tmp_path / "commas", file).stdout
+    assert run("predict", tmp_path / "others", tmp_path / name).stdout == expected
+
+
+def test_a_broken_line_is_named(run, file, tmp_path) -> None:
+    lines = file.read_text().splitlines()
+    lines[10] += ",7,7"
+    file.write_text("\n".join(lines))
+    done = run("fit", file, *FIT, "--out", tmp_path / "m", "--json")
+    assert "line 11 has 10 fields instead of 8 and is left out" in " ".join(done.stderr.split())
+    assert json.loads(done.stdout)["rows"] == 599
+
+
+def test_a_broken_target_leaves_its_row_out(run, trips, tmp_path) -> None:
+    fares = trips["fare"].astype(str)
+    fares[7] = "12.5 or so"
+    trips.assign(fare=fares).to_csv(tmp_path / "t.csv", index=False)
+    done = run("fit", tmp_path / "t.csv", *FIT, "--out", tmp_path / "m")
+    said = " ".join(done.stderr.split())
+    assert "fare: one cell is not a number and counts as a gap: '12.5 or so'" in said
+    assert "1 of 600 rows left out, they have no 'fare'" in said
+
+
+def test_a_bound_is_offered_and_kept(run, file, trips, tmp_path) -> None:
+    done = run("fit", file, *FIT, "--out", tmp_path / "m")
+    offer = "Note: fare is never negative. --lower 0 (in Python bounds=(0, None)) keeps"
+    assert offer in " ".join(done.stderr.split())
+    done = run("fit", file, *FIT, "--out", tmp_path / "m", "--force", "--lower", 0)
+    assert "never negative" not in done.stderr
+    got = pd.read_csv(io.StringIO(run("predict", tmp_path / "m", file).stdout))
+    assert (got["lower_90"] >= 0).all()
+    trips.assign(fare=trips["fare"] - 20).to_csv(tmp_path / "t.csv", index=False)
+    done = run("fit", tmp_path / "t.csv", *FIT, "--out", tmp_path / "m", "--force")
+    assert "never negative" not in done.stderr
+
+
+def test_split_fit_and_evaluate_in_one_command(run, file, tmp_path) -> None:
+    options = ["--test-size", 0.2, "--time", "pickup"]
+    done = run("fit", file, *FIT, "--out", tmp_path / "m", *options)
+    said = " ".join(done.stderr.split())
+    assert "Evaluated on 120 rows that were set aside (20%, the last by 'pickup', from 20" in said
+    assert done.stdout.startswith("Evaluation on 120 rows\n")
+
+
+def test_predict_keeps_row_numbers_and_chosen_columns(run, file, tmp_path) -> None:
+    run("fit", file, *FIT, "--out", tmp_path / "m")
+    done = run("predict", tmp_path / "m", file, "--out", tmp_path / "p.csv")
+    written = " ".join(done.stderr.split())
+    assert written.endswith("p.csv: trip, mean, stddev, lower_90, upper_90.")
+    assert pd.read_csv(tmp_path / "p.csv")["trip"].tolist() == list(range(1, 601))
+    run("predict", tmp_path / "m", file, "--keep", "zone", "--out", tmp_path / "q.csv")
+    assert list(pd.read_csv(tmp_path / "q.csv"))[:2] == ["zone", "mean"]
+
+
+def test_recalibrate(run, trips, tmp_path) -> None:
+    for name, rows in {
+        "train": slice(0, 300),
+        "held": slice(300, 450),
+        "test": slice(450, 600),
+    }.items():
+        trips[rows].to_csv(tmp_path / f"{name}.csv", index=False)
+    run("fit", tmp_path / "train.csv", *FIT, "--out", tmp_path / "m")
+    run(
+        "recalibrate",
+        tmp_path / "m",
+        tmp_path / "held.csv",
+        "--target",
+        "fare",
+        "--out",
+        tmp_path / "r",
+    )
+    before, after = (
+        json.loads(run("evaluate", tmp_path / name, tmp_path / "test.csv", "--json").stdout)
+        for name in ("m", "r")
+    )
+    assert after["ecpe"] < before["ecpe"]

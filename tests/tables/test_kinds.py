@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibrant.tables import TableEncoder, is_categorical
+from calibrant.tables.kinds import fit_column, row_number
+
+N = 40
+WHOLE = np.arange(N)
+DAYS = pd.date_range("2023-11-05 07:00", periods=N, freq="31h")
+WORDS = ["red", "green"] * (N // 2)
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pd.Series([1, 2]), False),
+        (pd.Series([1, None], dtype="Int64"), False),
+        (pd.Series([True, False]), True),
+        (pd.Series(["a", "b"]), True),
+        (pd.Series(["a", "b"], dtype="category"), True),
+        (pd.Series(pd.to_datetime(["2024-01-01", "2024-01-02"])), True),
+    ],
+)
+def test_everything_but_numbers_is_categorical(column, expected) -> None:
+    assert is_categorical(column) is expected
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (WHOLE / 3, "numeric"),
+        ([*(WHOLE[1:] / 3).astype(str), "n/a"], "numeric"),
+        ([*(WHOLE[2:] / 3).astype(str), "unknown", "4,3,9"], "numeric"),
+        ([f"${value:,.2f}" for value in 777.7 * WHOLE], "numeric"),
+        ([Decimal(int(value)) / 3 for value in WHOLE], "numeric"),
+        (WHOLE.astype(str), "numeric"),  # as text, but no two alike
+        ((WHOLE % 4).astype(str), "one-hot"),  # as text, and they repeat
+        (["007", "7"] * (N // 2), "one-hot"),
+        ([*["12"] * 30, *WORDS[:10]], "one-hot"),  # a quarter is no exception
+        (WORDS, "one-hot"),
+        ([True, False] * (N // 2), "one-hot"),
+        (["TRUE", "false"] * (N // 2), "one-hot"),
+        (DAYS, "date"),
+        (DAYS.tz_localize("Europe/Berlin"), "date"),
+        (DAYS.date, "date"),
+        (DAYS.astype(str), "date"),
+        ([*DAYS[1:].astype(str), "not yet"], "date"),
+        (DAYS.strftime("%d.%m.%Y"), "date"),
+        (DAYS.strftime("%m/%d/%Y %I:%M %p"), "date"),
+        (DAYS.strftime("%d-%b-%Y"), "date"),
+        (DAYS.strftime("%Y%m%dT%H%M%S"), "date"),
+        (pd.to_timedelta(WHOLE, unit="min"), "duration"),
+        (pd.to_timedelta(WHOLE, unit="min").astype(str), "duration"),
+        ([datetime.time(int(value) % 24, 30) for value in WHOLE], "duration"),
+        ([f"key {value}" for value in WHOLE], "dropped"),
+        ([None] * N, "dropped"),
+        ([f"1.{value}.{value % 7}" for value in WHOLE], "dropped"),  # versions are no dates
+    ],
+)
+def test_what_a_column_is(values, kind) -> None:
+    assert fit_column(pd.Series(values, name="column")).kind == kind
+
+
+def test_stray_cells_are_named() -> None:
+    values = [*(WHOLE[3:] / 3).astype(str), "n/a", "unknown", "n/a"]
+    encoder = fit_column(pd.Series(values, name="income"))
+    assert encoder.note == ("3 cells are not numbers and count as gaps: 'n/a' (2 times), 'unknown'")
+    assert encoder.description == f"gaps filled with the median, flagged; {encoder.note}"
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "left_out"),
+    [
+        ("n", WHOLE, True),
+        ("n", WHOLE[::-1] + 1000, True),
+        ("n", WHOLE * 2, False),
+        ("n", WHOLE.astype(float), False),  # a way to keep it
+        ("n", np.roll(WHOLE, 1), False),
+        ("year", WHOLE + 1980, False),
+        ("t", WHOLE, False),
+        ("id", np.roll(WHOLE, 1), True),
+        ("customer_id", WHOLE * 7, True),
+        ("PassengerId", WHOLE * 7, True),
+        ("rowNumber", WHOLE[::-1], True),
+        ("humid", np.roll(WHOLE, 1), False),
+        ("width", WHOLE * 7, False),
+    ],
+)
+def test_row_numbers(name, values, left_out) -> None:
+    found = row_number(pd.Series(values, name=name))
+    assert (found is not None) == left_out
+
+
+def test_identifiers_and_row_numbers_are_left_out() -> None:
+    frame = pd.DataFrame(
+        {
+            "Unnamed: 0": WHOLE,
+            "key": [f"k{i}" for i in range(N)],
+            "when": DAYS,
+            "number": WHOLE,
+            "size": WHOLE / 3,
+        }
+    )
+    encoder = TableEncoder().fit(frame)
+    assert encoder.left_out == ["Unnamed: 0", "key", "number"]
+    assert encoder.row_names == ["key", "number"]
+    assert encoder.surprises == [
+        "Unnamed: 0: left out, a column without a name is taken for row numbers",
+        "key: left out, 40 different texts in 40 rows look like an identifier",
+        "number: left out, whole numbers in steps of one are taken for row numbers",
+    ]
+
+
+def test_a_lone_column_that_counts_is_an_input() -> None:
+    encoder = TableEncoder().fit(pd.DataFrame({"x": WHOLE}))
+    assert encoder.left_out == []
+
+
+def test_identifiers_that_repeat_are_categories() -> None:
+    zones = pd.Series(WHOLE % 5 + 100, name="LocationID")
+    assert fit_column(zones).categories == ("100", "101", "102", "103", "104")
+    assert fit_column(zones.rename("distance")).kind == "numeric"
+
+
+@pytest.mark.parametrize("rows", [100, 5000])
+def test_limits_of_what_counts_as_an_identifier(rows) -> None:
+    at_limit = pd.Series([f"c{i % (rows // 2)}" for i in range(rows)], name="code")
+    beyond = pd.Series([f"c{i % (rows // 2 + 1)}" for i in range(rows)], name="code")
+    assert fit_column(at_limit).kind == ("one-hot" if rows == 100 else "coded")
+    assert fit_column(beyond).kind == "dropped"
