@@ -206,6 +206,8 @@ def _collect(names: Sequence[Any], parts: Sequence[Array], level: float) -> Grou
         level=level,
         ecpe=np.array([np.abs(curve[:, :-1] - LEVELS).mean(axis=1).mean() for curve in curves]),
         floor=expected_ecpe(n),
+        below=np.array([np.mean(part < 0.5) for part in parts]),
+        curves=np.array([curve[:, :-1].mean(axis=0) for curve in curves]),
     )
 
 

@@ -144,7 +144,7 @@ def _by_column(draws: Array, values: NDArray[Any], level: float) -> GroupCalibra
     if known.all():
         return bins
     missing = np.full((~known).sum(), "missing")
-    return _joined(bins, group_calibration(draws[:, ~known], missing, level))
+    return GroupCalibration.joined([bins, group_calibration(draws[:, ~known], missing, level)])
 
 
 def _is_ordered(values: NDArray[Any]) -> bool:
@@ -164,11 +164,3 @@ def _periods(dates: NDArray[Any]) -> NDArray[Any]:
     for part, period in zip(parts, ends, strict=True):
         labels[part] = " to ".join(end[:digits].replace("T", " ") for end in period)
     return labels
-
-
-def _joined(first: GroupCalibration, second: GroupCalibration) -> GroupCalibration:
-    parts = {
-        name: np.concatenate([getattr(first, name), getattr(second, name)])
-        for name in ("n", "coverage", "ecpe", "floor")
-    }
-    return GroupCalibration(names=first.names + second.names, level=first.level, **parts)
