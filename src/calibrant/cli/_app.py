@@ -25,6 +25,7 @@ from calibrant.cli.explain import explain
 from calibrant.cli.fit import fit
 from calibrant.cli.forecast import forecast
 from calibrant.cli.predict import predict
+from calibrant.cli.recalibrate import recalibrate
 from calibrant.errors import CalibrantError
 
 
@@ -82,7 +83,19 @@ def _describe(
     """Calibrated probabilistic regression: intervals that cover what they promise."""
 
 
-_COMMANDS = (fit, predict, evaluate, compare, forecast, backtest, datasets, explain, demo, doctor)
+_COMMANDS = (
+    fit,
+    predict,
+    evaluate,
+    recalibrate,
+    compare,
+    forecast,
+    backtest,
+    datasets,
+    explain,
+    demo,
+    doctor,
+)
 for _command in _COMMANDS:
     app.command()(_command)
 app.add_typer(bench, name="bench")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from calibrant.cli._data import select_inputs
-from calibrant.errors import DataError
+from calibrant.cli._data import check_columns, group_labels, select_inputs
+from calibrant.errors import DataError, ParameterError
 from calibrant.estimators import NetworkRegressor
 from calibrant.forecasting import Forecaster
 from calibrant.models import load_model
@@ -42,12 +42,31 @@ def categorical_columns(model: NetworkRegressor | Recalibrator) -> list[str]:
     return [] if encoder is None else list(encoder.categories_)
 
 
+def target_name(model: NetworkRegressor | Recalibrator, path: Path) -> str:
+    """Name of the target that a model was fitted to."""
+    column = innermost(model).target_name_
+    if column is None:
+        raise ParameterError(f"{path} was fitted to a target without a name: pass --target.")
+    return column
+
+
+def _group_columns(model: NetworkRegressor | Recalibrator) -> list[str]:
+    """Columns that a model, or one inside it, was recalibrated by."""
+    inner: Any = model
+    names: list[str] = []
+    while hasattr(inner, "model_"):
+        names += getattr(inner, "group_columns_", [])
+        inner = inner.model_
+    return names
+
+
 def model_inputs(
     model: NetworkRegressor | Recalibrator,
     frame: pd.DataFrame,
     path: Path,
     *,
     without: Collection[str] = (),
+    also: Collection[str] = (),
 ) -> Any:
     """Select the columns that the model was fitted on.
 
@@ -59,11 +78,16 @@ def model_inputs(
         File that errors name.
     without : collection of str
         Columns that are not inputs, for a model that was fitted on columns without names.
+    also : collection of str
+        Columns to group by, besides those that the model was recalibrated by.
     """
     network = innermost(model)
     if hasattr(network, "feature_names_in_"):
         names = [str(name) for name in network.feature_names_in_]
-        return select_inputs(frame, names, categorical_columns(model), path)
+        inputs = select_inputs(frame, names, categorical_columns(model), path)
+        labels = [name for name in [*_group_columns(model), *also] if name not in names]
+        check_columns(frame, labels, path)
+        return inputs.assign(**{name: group_labels(frame, name) for name in labels})
     inputs = frame.drop(columns=list(without))
     if len(inputs.columns) != network.n_features_in_:
         raise DataError(

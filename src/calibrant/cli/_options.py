@@ -70,6 +70,15 @@ def _check_figure(path: Path | None) -> Path | None:
 
 Model = Annotated[Path, typer.Argument(help="Folder of a fitted model.", metavar="MODEL")]
 Target = Annotated[str, column(help="Column to predict.")]
+Group = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group",
+        "--groups",
+        help="Column of groups to look at one by one; repeatable.",
+        metavar="COL",
+    ),
+]
 Drop = Annotated[list[str] | None, column(help="Column to leave out; repeatable.")]
 Epochs = Annotated[int | None, count(help="Most passes over the data in each stage.")]
 Seed = Annotated[

@@ -30,7 +30,14 @@ Target = Annotated[
     str | None,
     option.column(help="Column of the targets.", show_default="the one it was fitted to"),
 ]
-Groups = Annotated[str | None, option.column(help="Also check calibration within these groups.")]
+Coverage = Annotated[
+    float,
+    typer.Option(
+        callback=option.check_levels,
+        help="Share of targets an interval should cover, in (0, 1).",
+        metavar="P",
+    ),
+]
 Report = Annotated[
     Path | None, option.file(help="Also write the interactive report, one HTML file.")
 ]
@@ -49,7 +56,8 @@ def evaluate(
     data: Data,
     against: Against = None,
     target: Target = None,
-    groups: Groups = None,
+    group: option.Group = None,
+    coverage: Coverage = 0.9,
     report: Report = None,
     force: option.Force = False,
     quiet: option.Quiet = False,
@@ -63,20 +71,24 @@ def evaluate(
 
         check_free(report, overwrite=force)
     from calibrant.cli._data import group_labels
-    from calibrant.cli._models import load_table_model
+    from calibrant.cli._models import load_table_model, target_name
     from calibrant.metrics import evaluate as evaluate_forecast
 
     messages = Messages(quiet=quiet)
     paths = _by_name([model, *(against or [])])
     models = {name: load_table_model(path) for name, path in paths.items()}
-    column = target or _target_name(models, paths)
-    rows = _read_rows(models, data, column, groups, messages)
+    first = next(iter(models))
+    column = target or target_name(models[first], paths[first])
+    rows = _read_rows(models, data, [column, *(group or [])], messages)
     with messages.warnings_as_notes():
         forecasts = {name: _predict(each, rows, data, column) for name, each in models.items()}
     y = rows[column]
-    labels = None if groups is None else group_labels(rows, groups)
-    results = {name: evaluate_forecast(each.dist, y, labels) for name, each in forecasts.items()}
-    result = _compared(results) if against else results[next(iter(results))]
+    labels = {name: group_labels(rows, name) for name in group} if group else None
+    results = {
+        name: evaluate_forecast(each.dist, y, labels, coverage=coverage)
+        for name, each in forecasts.items()
+    }
+    result = _compared(results) if against else results[first]
     if as_json:
         write_json(result.to_dict())
     elif as_markdown:
@@ -86,8 +98,7 @@ def evaluate(
         _write_groups(results)
     if report is not None:
         title = f"{', '.join(paths)} on {data.name}"
-        names = None if groups is None else rows[groups].map(str)
-        options = {"overwrite": force, "groups": names, "title": title}
+        options = {"overwrite": force, "groups": labels, "coverage": coverage, "title": title}
         _write_report(report, forecasts, results, y, **options)
         messages.say(f"Report: {report}")
 
@@ -100,31 +111,18 @@ def _by_name(paths: list[Path]) -> dict[str, Path]:
     return short if len(short) == len(paths) else {str(path): path for path in paths}
 
 
-def _target_name(models: dict[str, Any], paths: dict[str, Path]) -> str:
-    """Return the target that the first model was fitted to."""
-    from calibrant.cli._models import innermost
-
-    first = next(iter(models))
-    column = innermost(models[first]).target_name_
-    if column is None:
-        raise ParameterError(
-            f"{paths[first]} was fitted to a target without a name: pass --target."
-        )
-    return column
-
-
 def _read_rows(
-    models: dict[str, Any], data: Path, target: str, groups: str | None, messages: Messages
+    models: dict[str, Any], data: Path, columns: list[str], messages: Messages
 ) -> pd.DataFrame:
-    """Read the rows whose target is known."""
+    """Read the rows whose target, the first of these columns, is known."""
     from calibrant.cli._data import check_columns, rows_with_target
     from calibrant.cli._models import categorical_columns
     from calibrant.tables import read_table
 
     text = {name for model in models.values() for name in categorical_columns(model)}
     frame = read_table(data, text=text)
-    check_columns(frame, [target] if groups is None else [target, groups], data)
-    return rows_with_target(frame, target, data, messages)
+    check_columns(frame, columns, data)
+    return rows_with_target(frame, columns[0], data, messages)
 
 
 def _predict(

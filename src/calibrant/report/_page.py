@@ -10,10 +10,10 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from calibrant.checks import group_columns
 from calibrant.metrics import LEVELS, METRICS, Metric, compare_scores
 from calibrant.metrics.floor import binomial_band
 from calibrant.metrics.formatting import format_number, p_value_text
-from calibrant.metrics.inputs import column
 from calibrant.report._calibration_charts import pit_chart, reliability_chart, slice_chart
 from calibrant.report._chart import BAND_CONFIDENCE, Chart
 from calibrant.report._facts import data_facts, surprises, version_facts
@@ -39,7 +39,7 @@ def render(
     y = forecasts[0].scores.rows.y
     n, start = len(y), min(99, max(1, round(100 * level)))
     columns = table_columns(X, n)
-    named = {} if groups is None else {_name(groups): column(groups, "groups", n)}
+    named = {} if groups is None else group_columns(groups, n)
     cuts = [cut(each, columns, named, level) for each in forecasts]
     intervals = [interval_chart(each, i, start, target) for i, each in enumerate(forecasts)]
     widths, boxes = width_chart(forecasts, start, target)
@@ -92,10 +92,6 @@ def render(
             scripts=_scripts(),
         )
     )
-
-
-def _name(groups: Any) -> str:
-    return str(getattr(groups, "name", None) or "group")
 
 
 def _verdict(forecast: ScoredForecast, level: float, n: int) -> dict[str, str]:
