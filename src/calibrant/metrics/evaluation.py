@@ -95,7 +95,14 @@ def evaluate(
     values = {name: metric.compute(found) for name, metric in METRICS.items()}
     metrics = {name: value for name, value in values.items() if value is not None}
     judged = judge(found, {"predicted mean": by_mean, "predicted spread": by_stddev} | ways)
-    return replace(found, metrics=metrics, **judged._asdict())
+    return replace(
+        found,
+        metrics=metrics,
+        verdict=judged.verdict,
+        state=judged.state,
+        worst=judged.worst,
+        advice=judged.advice,
+    )
 
 
 def _all_groups(ways: dict[str, GroupCalibration]) -> GroupCalibration | None:

@@ -140,6 +140,31 @@ def rank_slices(ways: Mapping[str, GroupCalibration]) -> list[Slice]:
     return sorted(slices, key=lambda each: (not each.is_large, each.p_alone))
 
 
+def differing_sources(
+    ways: Mapping[str, GroupCalibration], *, coverage: float, below: float
+) -> list[str]:
+    """Sources with a slice that clearly differs from all rows together, which may be off as well.
+
+    Parameters
+    ----------
+    ways : mapping from sources to GroupCalibration
+    coverage, below : float
+        Share of all targets that are covered, and of those below the median.
+    """
+    tests, large, sources = [], [], []
+    for source, part in ways.items():
+        enough = part.n >= LEAST_ROWS
+        for shares, of_all, tolerance in (
+            (part.coverage, coverage, tolerated_error(part.level)),
+            (part.below, below, _MEDIAN_TOLERANCE),
+        ):
+            tests.append(_p_values(shares[enough], part.n[enough].astype(np.float64), of_all))
+            large.append(np.abs(shares[enough] - of_all) > tolerance)
+            sources += [source] * int(enough.sum())
+    off = (holm(np.concatenate(tests)) < 0.05) & np.concatenate(large)
+    return list(dict.fromkeys(source for source, each in zip(sources, off, strict=True) if each))
+
+
 def worst_sentence(ranked: list[Slice]) -> str:
     """Name the worst slice and say whether chance explains it; empty without slices."""
     if not ranked:

@@ -14,7 +14,7 @@ from calibrant.metrics.floor import mean_ecpe_quantile
 from calibrant.metrics.formatting import p_value_text
 from calibrant.metrics.group_result import GroupCalibration
 from calibrant.metrics.significance import CalibrationTest
-from calibrant.metrics.slices import Slice, rank_slices, worst_sentence
+from calibrant.metrics.slices import Slice, differing_sources, rank_slices, worst_sentence
 
 if TYPE_CHECKING:
     from calibrant.metrics.evaluation_result import Evaluation
@@ -31,6 +31,8 @@ class Verdict(NamedTuple):
     state: State
     worst: Slice | None
     advice: str
+    about_all: str  # the first part of the verdict
+    about_slices: str  # the second
 
 
 def judge(found: Evaluation, ways: Mapping[str, GroupCalibration]) -> Verdict:
@@ -66,13 +68,17 @@ def judge(found: Evaluation, ways: Mapping[str, GroupCalibration]) -> Verdict:
     elif off or scattered or (not small and not found.floor.explains(found.test.ecpe)):
         state = "mixed"
     sources = off or ([scattered[0]] if scattered else [])
-    if state == "bad":  # deciles are off with all other rows, and corrected with them
-        sources = [name for name in off if not name.startswith("predicted ")]
+    if state == "bad":  # slices that are off like all other rows are corrected with them
+        covered, below = _coverage(draws, found.level), float(np.mean(draws < 0.5))
+        sources = differing_sources(ways, coverage=covered, below=below)
+    about_slices = worst_sentence(ranked)
     return Verdict(
-        verdict=f"{sentence} {worst_sentence(ranked)}".rstrip(),
+        verdict=f"{sentence} {about_slices}".rstrip(),
         state=state,
         worst=ranked[0] if ranked else None,
         advice=advice(sources) if sources or state == "bad" else "",
+        about_all=sentence,
+        about_slices=about_slices,
     )
 
 
