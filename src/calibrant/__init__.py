@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from calibrant.models import load_model as load_model
     from calibrant.recalibration import AdaptiveRecalibrator as AdaptiveRecalibrator
     from calibrant.recalibration import ConformalRecalibrator as ConformalRecalibrator
+    from calibrant.recalibration import GroupRecalibrator as GroupRecalibrator
     from calibrant.recalibration import IsotonicRecalibrator as IsotonicRecalibrator
+    from calibrant.recalibration import recalibrate as recalibrate
     from calibrant.report import build_report as build_report
     from calibrant.report import write_report as write_report
 
@@ -56,7 +58,9 @@ _ROOMS = {
     "recalibration": (
         "AdaptiveRecalibrator",
         "ConformalRecalibrator",
+        "GroupRecalibrator",
         "IsotonicRecalibrator",
+        "recalibrate",
     ),
     "report": ("build_report", "write_report"),
 }

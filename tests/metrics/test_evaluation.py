@@ -132,7 +132,7 @@ def test_verdicts() -> None:
     )
     wide = verdict_of(Normal(loc, 1.25 * scale), y)
     assert wide.startswith("Underconfident: 90% intervals cover 9")
-    assert wide.endswith("p < 0.0001).")
+    assert "PIT test p < 0.0001). 2" in wide  # then the slices
     assert verdict_of(Normal(loc + 0.3, scale), y).startswith("Biased: predictions are too high")
     assert verdict_of(Normal(loc - 0.3, scale), y).startswith("Biased: predictions are too low")
     pointed = MonotoneMap([0.05, 0.25, 0.75, 0.95], [0.02, 0.3, 0.7, 0.98])
@@ -143,16 +143,87 @@ def test_verdicts() -> None:
 
 def test_a_verdict_between_the_two() -> None:
     """Above what 95% of perfect forecasters have, but not by as much as two tests ask for."""
-    told = set()
+    told = {}
     for scale in np.linspace(0.9, 1.0, 41):
         y = stats.norm.ppf((np.arange(1000) + 0.5) / 1000)
         scores = evaluate(Normal(np.zeros(1000), np.full(1000, scale)), y)
-        told.add(scores.verdict.split(":")[0])
+        told[scores.verdict.split(":")[0]] = scores.state
         if scores.verdict.startswith("Not clearly miscalibrated: "):
             assert not scores.test.reject
             assert scores.ecpe > scores.floor.ecpe_range[1]
             assert "is more than chance mostly gives at n = 1,000 (floor 0.0100" in scores.verdict
-    assert told == {"Calibrated", "Not clearly miscalibrated", "Overconfident"}
+    assert list(told) == [
+        "Overconfident",
+        "Nearly calibrated",
+        "Not clearly miscalibrated",
+        "Calibrated",
+    ]
+    assert list(told.values()) == ["bad", "good", "good", "good"]
+
+
+def test_a_small_error_on_many_rows_is_no_alarm() -> None:
+    y = stats.norm.ppf((np.arange(10_788) + 0.5) / 10_788)
+    scores = evaluate(Normal(np.zeros(10_788), np.full(10_788, 1.045)), y)
+    assert scores.test.reject
+    assert scores.verdict.startswith("Nearly calibrated: 90% intervals cover 91.4%, more than")
+    assert (scores.state, scores.advice) == ("good", "")
+    few = evaluate(Normal(np.zeros(10_788), np.full(10_788, 1.3)), y)
+    assert (few.state, few.verdict.split(":")[0]) == ("bad", "Underconfident")
+    assert few.advice.endswith(
+        "calibrant.recalibrate(model, X_cal, y_cal), or calibrant recalibrate MODEL "
+        "CALIBRATION.csv --out NEW"
+    )
+
+
+def test_the_worst_group_is_named_even_where_chance_may_explain_it() -> None:
+    n = 2000
+    zone = np.where(np.arange(n) < 90, "12", "elsewhere")
+    u = (np.random.default_rng(5).permutation(n) + 0.5) / n
+    u[:90] = np.where(np.arange(90) < 73, 0.05 + 0.9 * (np.arange(90) + 0.5) / 73, 0.01)
+    u[73:81:2] = 0.99
+    u[74:90] = np.where(np.arange(16) % 2, 0.99, 0.01)  # 81% of 90 rows are covered
+    dist = Normal(np.linspace(0, 1, n)[np.random.default_rng(6).permutation(n)], np.ones(n))
+    scores = evaluate(dist, dist.mean + stats.norm.ppf(u), pd.Series(zone, name="zone"))
+    assert scores.worst is not None
+    assert (scores.worst.source, scores.worst.name, scores.worst.n) == ("zone", "12", 90)
+    assert scores.worst.coverage == pytest.approx(73 / 90)
+    assert "slices is zone 12 (90 rows): 90% intervals cover 81.1%, which may be" in scores.verdict
+    assert scores.state == "good"
+    told = scores.to_dict()["worst"]
+    assert (told["name"], told["clearly_off"]) == ("12", False)
+
+
+def test_never_good_while_a_group_is_clearly_off() -> None:
+    rng = np.random.default_rng(8)
+    n = 3000
+    groups = pd.DataFrame({"zone": rng.integers(0, 12, n), "new": rng.random(n) < 0.5})
+    bad = (groups["zone"] == 7).to_numpy()
+    y = rng.normal(size=n) * np.where(bad, 1.9, 0.97)
+    dist = Normal(rng.normal(scale=1e-6, size=n), np.ones(n))
+    scores = evaluate(dist, y, groups)
+    assert scores.state == "mixed"
+    assert scores.worst is not None
+    assert (scores.worst.source, scores.worst.name) == ("zone", 7)
+    assert scores.worst.clearly_off
+    assert "1 of 24 slices is clearly off, worst zone 7 (" in scores.verdict
+    assert 'calibrant.recalibrate(model, X_cal, y_cal, groups=["zone"])' in scores.advice
+    assert "calibrant recalibrate MODEL CALIBRATION.csv --group zone --out NEW" in scores.advice
+    assert scores.groups is not None
+    assert {"zone = 7", "new = True"} <= set(scores.groups.names)
+    unnamed = evaluate(dist, y, groups["zone"].to_numpy())
+    assert "groups=groups_cal)" in unnamed.advice
+
+
+def test_calibrated_forecasts_are_seldom_blamed() -> None:
+    """Two families of tests at 5% each: at most 10% of perfect forecasts are not good."""
+    rng = np.random.default_rng(9)
+    states = []
+    for _ in range(200):
+        loc, scale = rng.normal(size=1000), rng.uniform(1, 2, size=1000)
+        y = loc + scale * rng.normal(size=1000)
+        states.append(evaluate(Normal(loc, scale), y, rng.integers(0, 6, 1000)).state)
+    blamed = len(states) - states.count("good")
+    assert blamed <= 20 + 3 * np.sqrt(200 * 0.1 * 0.9)
 
 
 def test_the_verdict_names_the_test_whose_p_value_it_quotes() -> None:
@@ -163,7 +234,7 @@ def test_the_verdict_names_the_test_whose_p_value_it_quotes() -> None:
         scores = evaluate(Normal(np.full(400, loc), np.full(400, scale)), y)
         p_values = {"ECPE": scores.test.p_value, "PIT": scores.test.pit_p_value}
         name = min(p_values, key=p_values.__getitem__)
-        assert scores.verdict.endswith(f", {name} test {p_value_text(p_values[name])}).")
+        assert f", {name} test {p_value_text(p_values[name])})." in scores.verdict
         told.add(name)
     assert told == {"ECPE", "PIT"}
 
@@ -179,8 +250,13 @@ def test_verdict_looks_behind_the_average() -> None:
     # A map that is fitted to the average hides that every row is wrong.
     averaged = Recalibrated(flat, MonotoneMap(knots, np.linspace(0, 1, 102)[1:-1]))
     said = verdict_of(averaged, y)
-    assert said.startswith("Calibrated on average: ")
-    assert "but not within deciles of the predicted mean (ECPE 0." in said
+    assert said.startswith("Calibrated on average, but not everywhere: ")
+    assert "slices are clearly off, worst predicted mean " in said
+    # Small errors of either sign in many deciles, at other levels than 90%.
+    scattered = evaluate(averaged, y, coverage=0.001)
+    assert "but not within deciles of the predicted mean (ECPE 0." in scattered.verdict
+    assert scattered.state == "mixed"
+    assert 'groups=["predicted mean"]' in scattered.advice
 
 
 def test_text_is_a_narrow_aligned_table(dist: Distribution) -> None:
@@ -244,9 +320,9 @@ def test_markdown_and_html() -> None:
     dist = families()["normal"]
     result = evaluate(dist, dist.sample(random_state=1))
     lines = result.to_markdown().splitlines()
-    assert lines[0] == result.verdict
-    assert lines[2] == "| metric | value | floor |"
-    assert all(line.count("|") == 4 for line in lines[2:])
+    assert (lines[0], lines[2]) == (result.verdict, result.advice)
+    assert lines[4] == "| metric | value | floor |"
+    assert all(line.count("|") == 4 for line in lines[4:])
     assert f"| ECPE | {result.ecpe:.4f} | {result.floor.ecpe:.4f} |" in lines
     html = evaluate(Normal([0.0] * 99, [0.1] * 99), np.arange(99.0))._repr_html_()
     assert "&lt; 0.0001)" in html

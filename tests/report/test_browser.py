@@ -139,6 +139,7 @@ def test_arrow_keys_move_coverage_width_and_band(fresh, rows) -> None:
 
 @pytest.mark.parametrize("level", [1, 50, 99])
 def test_intervals_follow_the_slider(shown, rows, level) -> None:
+    traces(shown, "intervals-0")
     slide(shown, level)
     share = coverage(rows.truth, rows.y, coverage=level / 100)
     assert stat(shown, 0, "covered") == f"{100 * share:.1f}%"
@@ -221,7 +222,15 @@ def test_every_slice_has_its_label_within_the_chart(browser, single) -> None:
 def test_names_and_categories_are_text_and_never_run(shown) -> None:
     assert shown.find_element("tag name", "h1").text == SCRIPT
     assert shown.title == SCRIPT
-    for chart in ("reliability", "slice-0", "slice-1", "slice-2", "slice-3", "slice-4"):
+    for chart in (
+        "intervals-0",
+        "reliability",
+        "slice-0",
+        "slice-1",
+        "slice-2",
+        "slice-3",
+        "slice-4",
+    ):
         traces(shown, chart)
     labels = shown.execute_script(
         "return [...document.querySelectorAll('.xtick text, .legendtext, .ytitle')]"
@@ -251,16 +260,16 @@ def test_light_dark_and_print(fresh) -> None:
             "document.getElementById('intervals-0').layout.font.color]"
         )
 
+    traces(fresh, "intervals-0")
     light = colours()
-    fresh.find_element("id", "theme").send_keys("\ue007")  # the enter key
+    button = fresh.find_element("id", "theme")
+    assert button.text == "Switch to dark theme"
+    button.send_keys("\ue007")  # the enter key
+    assert button.text == "Switch to light theme"
     dark = colours()
     traces(fresh, "pit-0")
-    paper, band = fresh.execute_script(
-        "return [getComputedStyle(document.documentElement).getPropertyValue('--paper'),"
-        "document.getElementById('pit-0').layout.shapes[0].fillcolor]"
-    )
-    paper, band = bytes.fromhex(paper[1:]), bytes.fromhex(band[1:])
-    assert min(band[3] / 255 * abs(band[i] - paper[i]) for i in range(3)) > 30  # it can be seen
+    shapes = fresh.execute_script("return document.getElementById('pit-0').layout.shapes")
+    assert [shape["type"] for shape in shapes] == ["line"] * 3  # a band would tint the bars
     assert light[0] == "rgb(255, 255, 255)"
     assert len({*light, *dark}) == 4
     fresh.execute_script("dispatchEvent(new Event('beforeprint'))")
@@ -301,7 +310,7 @@ def test_paper_loses_nothing(fresh) -> None:
         charts = fresh.execute_script(
             "return [...document.querySelectorAll('.chart')].map((c) => c.offsetWidth)"
         )
-        assert set(charts) == {330}
+        assert set(charts) == {330, 0}  # the answer to a question is not printed
         assert (
             fresh.execute_script(
                 "return getComputedStyle(document.querySelector('.key')).printColorAdjust"
@@ -317,7 +326,7 @@ def test_a_single_model_has_the_whole_width_of_paper(browser, single) -> None:
     assert base64.b64decode(printed).count(b"/Type /Page\n") <= 5
     with emulated(browser, A4_WIDTH, "print"):
         browser.execute_script("dispatchEvent(new Event('beforeprint'))")
-        for chart, width in (("intervals-0", 680), ("pit-0", 680), ("reliability", 330)):
+        for chart, width in (("intervals-0", 680), ("pit-0", 330), ("reliability", 330)):
             assert (
                 browser.execute_script(f"return document.getElementById('{chart}').layout.width")
                 == width
@@ -336,20 +345,135 @@ def test_every_chart_says_what_it_shows_and_has_a_table(shown) -> None:
     )
     assert min(filled) >= 2
     label = shown.find_element("css selector", "label[for=level]")
-    assert label.text.startswith("Confidence level")
+    assert label.text.startswith("Coverage of the intervals")
 
 
-def test_a_narrow_window_does_not_scroll_sideways(browser, page) -> None:
-    with emulated(browser, 400):
+WIDTHS = (1440, 768, 390)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_width_hides_a_column(browser, page, width, theme) -> None:
+    features = [{"name": "prefers-color-scheme", "value": theme}]
+    with emulated(browser, width):
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
         opened(browser, page)
-        assert browser.execute_script("return document.documentElement.scrollWidth") == 400
-        # Nor do cells beyond its edge make the rows tall.
-        heights = browser.execute_script(
-            "return [...document.querySelectorAll('[aria-labelledby=level-title] .numbers thead,"
-            " #scores-title + .scroll tbody tr')].map((r) => r.offsetHeight)"
+        assert browser.execute_script("return document.documentElement.dataset.theme") == theme
+        assert browser.execute_script("return document.documentElement.scrollWidth") == width
+        # Every cell of a visible table ends within the window; tables behind charts may scroll.
+        beyond = browser.execute_script(
+            "return [...document.querySelectorAll('.numbers td, .numbers tbody th')]"
+            ".filter((cell) => cell.getBoundingClientRect().right > innerWidth + 1)"
+            ".map((cell) => cell.outerHTML.slice(0, 90))"
         )
-        assert max(heights) < 100  # the level table has a long target
-        assert max(heights[1:]) < 60
+        assert beyond == []
+        contrast = browser.execute_script(
+            "const rgb = (c) => c.match(/[\\d.]+/g).slice(0, 3).map(Number);"
+            "const light = (c) => { const v = rgb(c).map((x) => x / 255).map((x) =>"
+            " x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);"
+            " return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; };"
+            "const paper = light(getComputedStyle(document.body).backgroundColor);"
+            "return [...document.querySelectorAll('p, td, th, summary, button, label, dd, dt')]"
+            ".filter((e) => e.textContent.trim()).map((e) => light(getComputedStyle(e).color))"
+            ".map((ink) => (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05))"
+        )
+        assert min(contrast) >= 4.5  # WCAG AA
+
+
+def test_slices_follow_the_slider(shown, rows) -> None:
+    shown.execute_script("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    for level in (40, 95):
+        slide(shown, level)
+        titles = shown.execute_script(
+            "return [...document.querySelectorAll('[id^=slice-] h3')].map((h) => h.textContent)"
+        )
+        at = titles.index("x")
+        wanted = f"document.getElementById('slice-{at}')"
+        traces(shown, f"slice-{at}")
+        wait(shown, f"return {wanted}.layout.shapes.at(-1).y0 === {level}")
+        drawn = traces(shown, f"slice-{at}")[0]
+        deciles = np.searchsorted(
+            np.quantile(rows.X["x"], np.arange(1, 10) / 10), rows.X["x"], "right"
+        )
+        for k, share in enumerate(drawn["y"]):
+            own = (deciles == k).to_numpy() if hasattr(deciles, "to_numpy") else deciles == k
+            expected = coverage(rows.truth[own], rows.y[own], coverage=level / 100)
+            assert share == pytest.approx(100 * expected, abs=0.006)
+        table = shown.execute_script(
+            f"return document.querySelector('table[data-slices=slice-{at}]').rows[1].cells[3]"
+            ".textContent"
+        )
+        assert table == f"{drawn['y'][0]:.1f}%"
+
+
+def test_a_row_is_found_by_its_inputs_and_shown(fresh, rows) -> None:
+    slide(fresh, 80)
+    # The page opens with the largest surprise of the first model.
+    z = np.abs(rows.y - rows.truth.mean) / rows.truth.stddev
+    assert fresh.find_element("id", "answer-title").text == f"Row {np.argmax(z)}"
+    picked = fresh.execute_script("return window.report.page.rows.label[7]")
+    row = int(picked)
+    field = fresh.find_element("id", "ask")
+    field.send_keys(f"{rows.X['x'][row]:.6g}")
+    wait(fresh, "return document.querySelectorAll('#ask-results button').length === 1")
+    assert fresh.find_element("id", "ask-count").text == "1 found."
+    field.send_keys("\ue007")  # the enter key
+    assert fresh.find_element("id", "answer-title").text == f"Row {row}"
+    assert fresh.switch_to.active_element.get_attribute("id") == "answer"
+    cells = fresh.execute_script(
+        "return [...document.querySelector('#answer-models tbody tr').cells]"
+        ".map((c) => c.textContent)"
+    )
+    low, high = rows.truth[[row]].interval(0.8)[0]
+    shown_low, shown_high = (float(part) for part in cells[3].split(" to "))
+    assert (shown_low, shown_high) == pytest.approx((low, high), abs=0.0051)
+    inside = low <= rows.y[row] <= high
+    assert cells[4] == ("yes" if inside else "no")
+    values = [each.text for each in fresh.find_elements("css selector", "#answer-inputs dd")]
+    assert str(rows.X["fuel"][row]) in values
+    drawn = traces(fresh, "detail")
+    # The density has its mode at the median and about the height of a normal one.
+    top = int(np.argmax(drawn[1]["y"]))
+    assert drawn[1]["x"][top] == pytest.approx(rows.truth.median[row], abs=20)
+    assert max(drawn[1]["y"]) == pytest.approx(0.3989 / 100, rel=0.03)
+    slide(fresh, 20)
+    assert "20% interval" in fresh.find_element("id", "answer-models").text
+
+
+def test_a_slice_is_picked_by_search_and_by_click(fresh, rows) -> None:
+    field = fresh.find_element("id", "ask")
+    field.send_keys("fuel: diesel")
+    wait(fresh, "return document.querySelectorAll('#ask-results button').length > 0")
+    fresh.find_element("css selector", "#ask-results button").send_keys("\ue007")
+    assert fresh.find_element("id", "answer-title").text == "fuel: diesel"
+    own = (rows.X["fuel"].astype(str) == "diesel").to_numpy()
+    curve = traces(fresh, "detail")[3]["y"]
+    assert np.allclose(
+        curve, 100 * coverage(rows.truth[own], rows.y[own], coverage=LEVELS), atol=0.006
+    )
+    others = fresh.find_elements("css selector", "#answer-others button")
+    others[0].click()
+    assert fresh.find_element("id", "answer-title").text.startswith("Row ")
+    traces(fresh, "slice-0")
+    fresh.execute_script(
+        "document.getElementById('slice-0').emit('plotly_click', {points: [{pointNumber: 1}]})"
+    )
+    names = fresh.execute_script("return window.report.page.slices[0].models[0].names")
+    assert fresh.find_element("id", "answer-title").text.endswith(names[1])
+
+
+def test_a_surprise_opens_its_row(fresh) -> None:
+    button = fresh.find_elements("css selector", "[data-pick]")[3]
+    button.send_keys("\ue007")
+    assert fresh.find_element("id", "answer-title").text == f"Row {button.text}"
+    assert button.get_attribute("aria-label") == f"Show row {button.text}"
+
+
+def test_settings_are_folded_away(fresh) -> None:
+    details = fresh.find_element("css selector", "details.facts")
+    assert details.get_attribute("open") is None
+    details.find_element("tag name", "summary").send_keys("\ue007")
+    assert details.get_attribute("open") is not None
 
 
 def test_the_slider_does_not_wait_for_plotly(browser, page, rows, tmp_path) -> None:

@@ -52,8 +52,31 @@ def test_the_verdict_comes_first_with_the_chance_of_a_perfect_forecaster(page, r
             f"90% intervals covered {100 * share:.1f}% of 500 rows; a perfect forecaster lands "
             f"between {100 * low:.1f}% and {100 * high:.1f}%."
         )
-        assert text.index(sentence) < text.index("Confidence level")
-        assert evaluate(dist, rows.y).verdict in text
+        assert text.index(sentence) < text.index("Coverage of the intervals")
+        about_all = evaluate(dist, rows.y).verdict.split(" at n")[0].split(": ")[1]
+        assert about_all in text
+
+
+def test_the_verdict_is_about_all_slices_and_says_what_to_do(rows) -> None:
+    def shown(dist: Normal) -> tuple[str, str]:
+        page = build_report(dist, rows.X, rows.y, groups={"large": rows.X["x"] > 0.9}).html
+        return re.findall(r'<article class="(\w+)"', page)[0], text_of(page)
+
+    state, text = shown(rows.truth)
+    assert state == "good"
+    assert re.search(r"Worst of \d+ slices is .* which (chance explains|may be chance)", text)
+    assert "recalibrate" not in text
+    state, text = shown(rows.narrow)
+    assert state == "bad"
+    assert "calibrant recalibrate MODEL CALIBRATION.csv --group " in text
+
+
+def test_a_decile_of_any_column_that_is_off_is_never_green(rows) -> None:
+    hidden = Normal(rows.truth.mean, rows.truth.stddev)
+    column = np.arange(N) % 10
+    y = rows.y + np.where(column == 3, 250.0, 0.0) * np.where(np.arange(N) % 20 == 3, 1, -1)
+    frame = pd.DataFrame({"column": column})
+    assert 'class="good"' not in build_report(hidden, frame, y).html
 
 
 def test_a_level_outside_its_band_is_neither_good_nor_bad_where_all_levels_agree() -> None:
@@ -106,7 +129,7 @@ def test_an_evaluation_is_shown_without_computing_it_again(rows) -> None:
             raise AssertionError("predicted again")
 
     alone = build_report(Model(), rows.X, rows.y, evaluations=evaluation).html
-    assert evaluation.verdict in text_of(alone)
+    assert evaluation.verdict.split(". ")[0] in text_of(alone)
 
 
 def test_evaluations_of_something_else_are_refused(rows) -> None:
@@ -133,15 +156,82 @@ def test_the_table_of_scores_is_that_of_the_registry(page, rows) -> None:
 def test_the_worst_slice_is_named_and_adjusted(page, rows) -> None:
     text = text_of(page)
     few = np.count_nonzero(rows.X["x"] > 0.9)
-    found = rf"narrow\. Worst of \d+ slices: predicted spread, 20 \({few} rows\)"
+    found = rf"\d of \d+ slices are clearly off, worst predicted spread 20 \({few} rows\): 90%"
     assert re.search(found, text)
-    assert re.search(r"more than chance explains \(p < 0.0001, adjusted for \d+ slices\)", text)
-    assert "That is within what chance gives when so many slices are searched" in text
+    assert "(p < 0.0001, adjusted)." in text
 
 
 def test_p_values_stay_on_one_line(page) -> None:
-    sentence = page[page.index("more than chance explains") :][:60]
+    sentence = page[page.index("clearly off") :][:160]
     assert "(p\N{NO-BREAK SPACE}&lt;\N{NO-BREAK SPACE}0.0001" in sentence
+
+
+def test_many_categories_show_the_worst_ones() -> None:
+    rng = np.random.default_rng(3)
+    n = 6000
+    zone = np.array([f"zone {k}" for k in rng.integers(0, 90, n)])
+    dist = Normal(rng.normal(size=n), np.ones(n))
+    y = dist.mean + rng.normal(size=n) * np.where(zone == "zone 41", 3.0, 1.0)
+    frame = pd.DataFrame({"zone": zone, "name": [f"row {k}" for k in range(n)]})
+    page = build_report(dist, frame, y).html
+    charts = {each["source"]: each for each in data_of(page)["slices"]}
+    assert "name" not in charts
+    (model,) = charts["zone"]["models"]
+    assert len(model["names"]) == 12
+    assert "zone 41" in model["names"]
+    assert "Of 90 slices the 12 worst are drawn." in text_of(page)
+
+
+def test_slices_have_every_coverage(page, rows) -> None:
+    data = data_of(page)
+    by_source = {each["source"]: each for each in data["slices"]}
+    fuel = rows.X["fuel"].astype(str).to_numpy()
+    for model, dist in zip(by_source["fuel"]["models"], (rows.truth, rows.narrow), strict=True):
+        for k, name in enumerate(model["names"]):
+            own = fuel == name
+            assert model["n"][k] == own.sum()
+            expected = 100 * coverage(dist[own], rows.y[own], coverage=LEVELS)
+            assert np.allclose(model["covered"][k], expected, atol=0.0051)
+    low, high = binomial_band(int((fuel == "diesel").sum()), LEVELS, 1 - 0.05 / 3)
+    band = by_source["fuel"]["bands"][str((fuel == "diesel").sum())]
+    assert np.allclose(band, [100 * low, 100 * high], atol=0.0051)
+
+
+def test_picked_rows_have_their_inputs_quantiles_and_slices(page, rows) -> None:
+    data = data_of(page)
+    picked = data["rows"]
+    labels = [int(label) for label in picked["label"]]
+    assert dict(picked["inputs"])["fuel"] == [str(rows.X["fuel"][row]) for row in labels]
+    for model, dist in zip(picked["models"], (rows.truth, rows.narrow), strict=True):
+        expected = dist[labels].ppf(np.arange(1, 200) / 200)
+        assert np.allclose(model["quantiles"], expected, atol=0.0051)
+    by_source = {each["source"]: each for each in data["slices"]}
+    model = by_source["fuel"]["models"][0]
+    for row, at in zip(labels, model["of_rows"], strict=True):
+        assert model["names"][at] == str(rows.X["fuel"][row])
+    z = np.abs(rows.y - rows.narrow.mean) / rows.narrow.stddev
+    assert int(np.argmax(z)) in labels
+
+
+def test_surprises_outside_the_sample_can_be_picked() -> None:
+    n = 5000
+    dist = Normal(np.arange(n, dtype=float), np.ones(n))
+    y = dist.mean.copy()
+    y[1234] += 9.0
+    picked = data_of(build_report(dist, None, y).html)["rows"]
+    at = picked["label"].index("1234")
+    expected = dist[[1234]].ppf(np.arange(1, 200) / 200)[0]
+    assert np.allclose(picked["models"][0]["quantiles"][at], expected, atol=0.1)
+
+
+def test_a_log_axis_where_positive_targets_span_decades() -> None:
+    rng = np.random.default_rng(4)
+    y = np.exp(1.5 * rng.normal(size=400))
+    charts = data_of(build_report(Normal(y, y), None, y).html)["charts"]
+    assert charts["intervals-0"]["layout"]["yaxis"]["type"] == "log"
+    assert charts["accuracy-0"]["layout"]["xaxis"]["type"] == "log"
+    plain = data_of(build_report(Normal(y + 100, y), None, y + 100).html)["charts"]
+    assert "type" not in plain["intervals-0"]["layout"]["yaxis"]
 
 
 def test_facts_and_surprises(page, rows) -> None:
@@ -150,8 +240,9 @@ def test_facts_and_surprises(page, rows) -> None:
         assert word in text
     z = np.abs(rows.y - rows.truth.mean) / rows.truth.stddev
     surprises = text[text.index("Largest surprises") :]
-    first = surprises[surprises.index("tail probability ", 200) :].split()[2]
-    assert first == str(np.argmax(z))
+    first = surprises[surprises.index("tail probability ", 200) :].split("fuel ")[1].split()
+    assert first[0] == str(np.argmax(z))
+    assert f"{rows.X['x'][np.argmax(z)]:.6g}" in first[:30]  # an input of that row
 
 
 def test_what_users_write_is_escaped(rows) -> None:
@@ -159,7 +250,7 @@ def test_what_users_write_is_escaped(rows) -> None:
     assert SCRIPT in text_of(page)
     for bad in ("<script>window", "<img", "<b>petrol", "<!-- <script"):
         assert bad not in page.replace("<!doctype html>", "")
-    assert page.count("<script") == 3
+    assert page.count("<script") == 4
 
 
 def test_the_fingerprint_is_of_the_data(rows) -> None:
@@ -194,11 +285,12 @@ def test_columns_of_every_kind(rows) -> None:
         }
     )
     groups = pd.Series(np.arange(N) % 5, name="shop")
-    text = text_of(build_report(rows.truth, frame, rows.y, groups=groups).html)
-    for word in ("missing", "2024-01-01 to 2024-02-19", "True", "shop"):
-        assert word in text
-    assert "slice of key" not in text
-    assert "slice of none" not in text
+    page = build_report(rows.truth, frame, rows.y, groups=groups).html
+    named = {each["source"]: each["models"][0]["names"] for each in data_of(page)["slices"]}
+    assert "missing" in named["gaps"]
+    assert "2024-01-01 to 2024-02-19" in named["day"]
+    assert (named["flag"], named["shop"]) == (["False", "True"], list("01234"))
+    assert not {"key", "none"} & set(named)
 
 
 def test_a_fitted_model_reports_itself(rows, tmp_path) -> None:

@@ -13,6 +13,7 @@ from calibrant.checks.arrays import (
     show,
     take_rows,
 )
+from calibrant.checks.groups import group_columns
 from calibrant.checks.levels import (
     check_increasing,
     check_level,
@@ -30,6 +31,7 @@ __all__ = [
     "check_levels",
     "check_quantile_levels",
     "finite_numbers",
+    "group_columns",
     "name_of",
     "show",
     "take_rows",

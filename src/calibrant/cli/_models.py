@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from calibrant.cli._data import check_columns, rows_with_target, select_inputs
+from calibrant.cli._data import check_columns, group_labels, rows_with_target, select_inputs
 from calibrant.cli._output import Messages
 from calibrant.errors import DataError, ParameterError
 from calibrant.estimators import NetworkRegressor
@@ -75,12 +75,23 @@ def read_observed(
     return rows_with_target(frame, names[0], path, messages)
 
 
+def _group_columns(model: NetworkRegressor | Recalibrator) -> list[str]:
+    """Columns that a model, or one inside it, was recalibrated by."""
+    inner: Any = model
+    names: list[str] = []
+    while hasattr(inner, "model_"):
+        names += getattr(inner, "group_columns_", [])
+        inner = inner.model_
+    return names
+
+
 def model_inputs(
     model: NetworkRegressor | Recalibrator,
     frame: pd.DataFrame,
     path: Path,
     *,
     without: Collection[str] = (),
+    also: Collection[str] = (),
 ) -> Any:
     """Select the columns that the model was fitted on.
 
@@ -92,11 +103,16 @@ def model_inputs(
         File that errors name.
     without : collection of str
         Columns that are not inputs, for a model that was fitted on columns without names.
+    also : collection of str
+        Columns to group by, besides those that the model was recalibrated by.
     """
     network = innermost(model)
     if hasattr(network, "feature_names_in_"):
         assert network.encoder_ is not None  # of a table with names
-        return select_inputs(frame, network.encoder_, path)
+        inputs = select_inputs(frame, network.encoder_, path)
+        labels = [name for name in [*_group_columns(model), *also] if name not in inputs]
+        check_columns(frame, labels, path)
+        return inputs.assign(**{name: group_labels(frame, name) for name in labels})
     inputs = frame.drop(columns=list(without))
     if len(inputs.columns) != network.n_features_in_:
         raise DataError(

@@ -27,8 +27,8 @@ def one_of(choices: Iterable[str], *flags: str, **option: Any) -> Any:
     """Option whose value is one of some names: checked, with a hint, and completed."""
     known = tuple(choices)
 
-    def check(value: str) -> str:
-        if value not in known:
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in known:
             raise typer.BadParameter(f"{value!r} is not one of {', '.join(map(repr, known))}.")
         return value
 
@@ -76,6 +76,15 @@ TestSize = Annotated[
         callback=check_levels,
         help="Share of the rows to set aside and evaluate the model on, in (0, 1).",
         metavar="P",
+    ),
+]
+Group = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group",
+        "--groups",
+        help="Column of groups to look at one by one; repeatable.",
+        metavar="COL",
     ),
 ]
 Drop = Annotated[list[str] | None, column(help="Column to leave out; repeatable.")]

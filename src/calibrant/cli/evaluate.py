@@ -30,7 +30,14 @@ Target = Annotated[
     str | None,
     option.column(help="Column of the targets.", show_default="the one it was fitted to"),
 ]
-Groups = Annotated[str | None, option.column(help="Also check calibration within these groups.")]
+Coverage = Annotated[
+    float,
+    typer.Option(
+        callback=option.check_levels,
+        help="Share of targets an interval should cover, in (0, 1).",
+        metavar="P",
+    ),
+]
 Report = Annotated[
     Path | None, option.file(help="Also write the interactive report, one HTML file.")
 ]
@@ -49,7 +56,8 @@ def evaluate(
     data: Data,
     against: Against = None,
     target: Target = None,
-    groups: Groups = None,
+    group: option.Group = None,
+    coverage: Coverage = 0.9,
     report: Report = None,
     force: option.Force = False,
     quiet: option.Quiet = False,
@@ -69,15 +77,18 @@ def evaluate(
     messages = Messages(quiet=quiet)
     paths = _by_name([model, *(against or [])])
     models = {name: load_table_model(path) for name, path in paths.items()}
-    column = target or fitted_target(models[next(iter(paths))], paths[next(iter(paths))])
-    needed = [column] if groups is None else [column, groups]
-    rows = read_observed(models.values(), data, needed, messages)
+    first = next(iter(models))
+    column = target or fitted_target(models[first], paths[first])
+    rows = read_observed(models.values(), data, [column, *(group or [])], messages)
     with messages.warnings_as_notes():
         forecasts = {name: _predict(each, rows, data, column) for name, each in models.items()}
     y = rows[column]
-    labels = None if groups is None else group_labels(rows, groups)
-    results = {name: evaluate_forecast(each.dist, y, labels) for name, each in forecasts.items()}
-    result = _compared(results) if against else results[next(iter(results))]
+    labels = {name: group_labels(rows, name) for name in group} if group else None
+    results = {
+        name: evaluate_forecast(each.dist, y, labels, coverage=coverage)
+        for name, each in forecasts.items()
+    }
+    result = _compared(results) if against else results[first]
     if as_json:
         write_json(result.to_dict())
     elif as_markdown:
@@ -87,8 +98,7 @@ def evaluate(
         _write_groups(results)
     if report is not None:
         title = f"{', '.join(paths)} on {data.name}"
-        names = None if groups is None else rows[groups].map(str)
-        options = {"overwrite": force, "groups": names, "title": title}
+        options = {"overwrite": force, "groups": labels, "coverage": coverage, "title": title}
         _write_report(report, forecasts, results, y, **options)
         messages.say(f"Report: {report}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +12,11 @@ from calibrant.cli._interrupts import uninterrupted
 from calibrant.cli._output import Messages, write_json
 from calibrant.errors import ParameterError
 
-METHODS = {"isotonic": "IsotonicRecalibrator", "conformal": "ConformalRecalibrator"}
+METHODS = {
+    "isotonic": "IsotonicRecalibrator",
+    "conformal": "ConformalRecalibrator",
+    "groups": "GroupRecalibrator",
+}
 
 Rows = Annotated[
     Path, typer.Argument(help="Rows the model has not seen, with targets.", metavar="DATA")
@@ -23,10 +27,20 @@ Target = Annotated[
     option.column(help="Column of the targets.", show_default="the one it was fitted to"),
 ]
 Method = Annotated[
-    str,
+    str | None,
     option.one_of(
         METHODS,
-        help="isotonic: a map of the model's own distributions; conformal: residuals around it.",
+        help="isotonic: a map of the model's own distributions; conformal: residuals around it; "
+        "groups: a map within each --group.",
+        show_default="isotonic, groups with --group",
+    ),
+]
+Group = Annotated[
+    list[str] | None,
+    typer.Option(
+        help='Column of groups to calibrate one by one, or "predicted mean" or "predicted spread"; '
+        "repeatable.",
+        metavar="COL",
     ),
 ]
 Guarantee = Annotated[
@@ -40,7 +54,8 @@ def recalibrate(
     data: Rows,
     out: Out,
     target: Target = None,
-    method: Method = "isotonic",
+    method: Method = None,
+    group: Group = None,
     guarantee: Guarantee = False,
     force: option.Force = False,
     quiet: option.Silent = False,
@@ -48,33 +63,41 @@ def recalibrate(
 ) -> None:
     """Recalibrate a model with rows it was not fitted on, and save the result.
 
-    The new model predicts, evaluates and can be recalibrated like any other. Evaluate it on rows
-    that neither the fit nor this command has seen.
+    The new model predicts, evaluates and can be recalibrated like any other; with --group, tables
+    need these columns. Evaluate it on rows that neither the fit nor this command has seen.
     """
+    method = method or ("groups" if group else "isotonic")
     if guarantee and method != "conformal":
         raise ParameterError("--guarantee needs --method conformal.")
+    if bool(group) != (method == "groups"):
+        raise ParameterError(f"--method {method} {'takes no' if group else 'needs a'} --group.")
     from calibrant.persistence import check_free
 
     check_free(out, overwrite=force)  # before the work, not after it
     from calibrant import recalibration
     from calibrant.cli._models import fitted_target, load_table_model, model_inputs, read_observed
     from calibrant.metrics import evaluate
+    from calibrant.recalibration.grouping import PREDICTED
 
     messages = Messages(quiet=quiet)
     fitted = load_table_model(model)
     column = target or fitted_target(fitted, model)
-    rows = read_observed([fitted], data, [column], messages)
-    options = {"guarantee": True} if guarantee else {}
+    groups = list(dict.fromkeys(group or []))
+    columns = [name for name in groups if name not in PREDICTED]
+    rows = read_observed([fitted], data, [column, *columns], messages)
+    options: dict[str, Any] = {"guarantee": True} if guarantee else {}
+    options |= {"groups": groups} if groups else {}
     recalibrator = getattr(recalibration, METHODS[method])(**options)
     with messages.warnings_as_notes():
-        inputs = model_inputs(fitted, rows, data, without=[column])
+        inputs = model_inputs(fitted, rows, data, without=[column], also=columns)
         before = evaluate(fitted.predict_dist(inputs), rows[column])
         recalibrator.fit(fitted, inputs, rows[column])
     with uninterrupted(out):
         recalibrator.save(out, overwrite=force)
     messages.say(f"Before, on {len(rows):,} rows of {data}: {before.verdict}")
     messages.say(
-        f"{type(recalibrator).__name__} learned from these rows and is in {out}. "
+        f"{type(recalibrator).__name__} learned from these rows{_corrected(recalibrator)} and is "
+        f"in {out}. "
         f"Try, with other rows: calibrant evaluate {out} TEST --against {model}"
     )
     if as_json:
@@ -87,3 +110,12 @@ def recalibrate(
                 "before": before.to_dict(),
             }
         )
+
+
+def _corrected(recalibrator: Any) -> str:
+    """How many groups have a correction of their own, in words."""
+    if not hasattr(recalibrator, "groupings_"):
+        return ""
+    corrected = len({(step.column, step.code) for step in recalibrator.steps_})
+    found = sum(len(each) for each in recalibrator.groupings_)
+    return f", {corrected} of {found} groups corrected by themselves,"

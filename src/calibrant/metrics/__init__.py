@@ -30,6 +30,7 @@ from calibrant.metrics.scorers import crps_scorer, ecpe_scorer, nll_scorer
 from calibrant.metrics.scoring import crps, interval_score, nll, pinball
 from calibrant.metrics.sharpness import epiw, mean_width, mpiw
 from calibrant.metrics.significance import CalibrationTest, calibration_test
+from calibrant.metrics.slices import Slice
 
 __all__ = [
     "LEVELS",
@@ -43,6 +44,7 @@ __all__ = [
     "QuantileSummary",
     "RowValues",
     "ScoreDifference",
+    "Slice",
     "WorstGroup",
     "calibration_by_bins",
     "calibration_by_group",

@@ -20,9 +20,9 @@ class Line:
     span: str = ""  # 5% to 95% quantile of a perfect forecaster
 
 
-def as_text(title: str, verdict: str, lines: Sequence[Line]) -> str:
-    """Aligned columns of at most 80 characters."""
-    rows = [title, *textwrap.wrap(verdict, WIDTH), ""]
+def as_text(title: str, said: Sequence[str], lines: Sequence[Line]) -> str:
+    """Aligned columns of at most 80 characters, under sentences."""
+    rows = [title, *(line for each in said for line in textwrap.wrap(each, WIDTH)), ""]
     head, section = ("value", "floor", "perfect, 5-95%"), ""
     for line in lines:
         if line.section != section:
@@ -38,8 +38,12 @@ def _aligned(label: str, value: str, floor: str, span: str) -> str:
     return f"{label:<38}{value:>12}{f' {floor}':>10}{f' {span}':>19}".rstrip()
 
 
-def as_markdown(verdict: str, lines: Sequence[Line]) -> str:
-    """A pipe table of metric, value and floor under the verdict."""
-    rows = [verdict, "", "| metric | value | floor |", "|---|---:|---:|"]
+def as_markdown(said: Sequence[str], lines: Sequence[Line]) -> str:
+    """A pipe table of metric, value and floor, under sentences."""
+    rows = [
+        *(line for each in said for line in (each, "")),
+        "| metric | value | floor |",
+        "|---|---:|---:|",
+    ]
     rows += [f"| {line.label} | {line.value} | {line.floor} |" for line in lines]
     return "\n".join(rows)

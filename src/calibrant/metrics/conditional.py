@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.checks import Array, check_level
+from calibrant.checks import Array, Index, check_level
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
 from calibrant.metrics.calibration import LEVELS, central_coverage, pit_bounds, pit_draws
@@ -154,17 +154,24 @@ def worst_group_coverage(
 
 def group_calibration(draws: Array, groups: Any, level: float) -> GroupCalibration:
     """Calibration of draws of PIT values, (R, n), within groups, sorted by their labels."""
+    return coded_calibration(draws, *group_codes(column(groups, "groups", draws.shape[1])), level)
+
+
+def bin_calibration(draws: Array, values: Array, bins: int, level: float) -> GroupCalibration:
+    """Calibration of draws of PIT values, (R, n), within quantile bins of values, (n,)."""
+    return coded_calibration(draws, *bin_codes(values, bins), level)
+
+
+def group_codes(labels: NDArray[Any]) -> tuple[Index, list[Any]]:
+    """Number of the group of each row, (n,), and the labels of all groups, sorted."""
     import pandas as pd
 
-    labels = column(groups, "groups", draws.shape[1])
     codes, found = pd.factorize(labels, use_na_sentinel=False)
-    # One sort instead of one mask per group: there may be many groups.
-    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     # Python numbers and strings; a date in nanoseconds would become a bare integer.
     plain = found.dtype.kind not in "mM"
     names = [name.item() if plain and isinstance(name, np.generic) else name for name in found]
     order = sorted(range(len(names)), key=lambda g: _sort_key(names[g], bool(pd.isna(names[g]))))
-    return _collect([names[g] for g in order], [draws[:, rows[g]] for g in order], level)
+    return np.argsort(order)[codes], [names[g] for g in order]
 
 
 def _sort_key(name: Any, missing: bool) -> tuple[bool, str, Any]:
@@ -172,16 +179,14 @@ def _sort_key(name: Any, missing: bool) -> tuple[bool, str, Any]:
     return missing, type(name).__name__, "" if missing else name
 
 
-def bin_calibration(draws: Array, values: Array, bins: int, level: float) -> GroupCalibration:
-    """Calibration of draws of PIT values, (R, n), within quantile bins of values, (n,)."""
+def bin_codes(values: Array, bins: int) -> tuple[Index, list[str]]:
+    """Number of the quantile bin of each value, (n,), and the ranges of all bins."""
     if bins < 1:
         raise ParameterError(f"bins must be at least 1, got {bins}.")
     edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, bins + 1)[1:-1]))
-    index = np.searchsorted(edges, values, side="right")
-    members = [index == b for b in range(len(edges) + 1)]
-    members = [rows for rows in members if rows.any()]
-    names = [_range_name(values[rows].min(), values[rows].max()) for rows in members]
-    return _collect(names, [draws[:, rows] for rows in members], level)
+    _, codes = np.unique(np.searchsorted(edges, values, side="right"), return_inverse=True)
+    members = [values[codes == b] for b in range(codes.max() + 1)]
+    return codes, [_range_name(part.min(), part.max()) for part in members]
 
 
 def _range_name(low: float, high: float) -> str:
@@ -194,8 +199,14 @@ def _plain(value: float) -> str:
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
-def _collect(names: Sequence[Any], parts: Sequence[Array], level: float) -> GroupCalibration:
-    """Gather the results of groups, given their draws of PIT values, (R, n_g) each."""
+def coded_calibration(
+    draws: Array, codes: Index, names: Sequence[Any], level: float
+) -> GroupCalibration:
+    """Calibration of draws of PIT values, (R, n), in groups by number, (n,), none of them empty."""
+    # One sort instead of one mask per group: there may be many groups.
+    counts = np.bincount(codes, minlength=len(names))
+    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(counts)[:-1])
+    parts = [draws[:, own] for own in rows]
     levels = np.append(LEVELS, level)
     curves = [np.array([central_coverage(u, levels) for u in part]) for part in parts]  # (R, 100)
     n = np.array([part.shape[1] for part in parts])
@@ -206,6 +217,8 @@ def _collect(names: Sequence[Any], parts: Sequence[Array], level: float) -> Grou
         level=level,
         ecpe=np.array([np.abs(curve[:, :-1] - LEVELS).mean(axis=1).mean() for curve in curves]),
         floor=expected_ecpe(n),
+        below=np.array([np.mean(part < 0.5) for part in parts]),
+        curves=np.array([curve[:, :-1].mean(axis=0) for curve in curves]),
     )
 
 

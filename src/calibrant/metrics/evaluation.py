@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.checks import check_level
+from calibrant.checks import check_level, group_columns
 from calibrant.distributions import Distribution
-from calibrant.metrics._verdict import verdict
 from calibrant.metrics.calibration import pit_bounds
 from calibrant.metrics.conditional import bin_calibration, group_calibration
 from calibrant.metrics.evaluation_result import Evaluation
 from calibrant.metrics.floor import noise_floor
+from calibrant.metrics.group_result import GroupCalibration
 from calibrant.metrics.inputs import check_target
 from calibrant.metrics.quantile_pass import quantile_summary
 from calibrant.metrics.registry import METRICS
 from calibrant.metrics.row_values import RowValues
 from calibrant.metrics.significance import pit_calibration_test
+from calibrant.metrics.verdict import judge
 
 
 def evaluate(
@@ -32,8 +33,9 @@ def evaluate(
     dist : Distribution of n rows
     y : array of shape (n,) or (n, 1)
         Observed targets.
-    groups : array of shape (n,), optional
-        Labels of groups to check calibration in.
+    groups : array or series of shape (n,), frame or mapping of n rows, optional
+        Labels of groups to check calibration in. Several columns are checked one by one, so
+        groups may overlap.
     coverage : float
         Nominal coverage of the intervals that `coverage` and `interval_score` report.
 
@@ -75,16 +77,40 @@ def evaluate(
         log_prob=dist.log_prob(target),
     )
     draws = rows.pit_draws()
+    columns = {} if groups is None else group_columns(groups, len(target))
+    ways = {name: group_calibration(draws, labels, level) for name, labels in columns.items()}
+    by_mean, by_stddev = (
+        bin_calibration(draws, values, 10, level) for values in (rows.mean, rows.stddev)
+    )
     found = Evaluation(
         rows=rows,
         quantiles=quantiles,
         level=level,
         floor=noise_floor(len(target)),
         test=pit_calibration_test(draws, 0.95),
-        by_mean=bin_calibration(draws, rows.mean, 10, level),
-        by_stddev=bin_calibration(draws, rows.stddev, 10, level),
-        groups=None if groups is None else group_calibration(draws, groups, level),
+        by_mean=by_mean,
+        by_stddev=by_stddev,
+        groups=_all_groups(ways),
     )
     values = {name: metric.compute(found) for name, metric in METRICS.items()}
     metrics = {name: value for name, value in values.items() if value is not None}
-    return replace(found, metrics=metrics, verdict=verdict(found, draws, metrics["coverage"]))
+    judged = judge(found, {"predicted mean": by_mean, "predicted spread": by_stddev} | ways)
+    return replace(
+        found,
+        metrics=metrics,
+        verdict=judged.verdict,
+        state=judged.state,
+        worst=judged.worst,
+        advice=judged.advice,
+    )
+
+
+def _all_groups(ways: dict[str, GroupCalibration]) -> GroupCalibration | None:
+    """Groups of all columns; with more than one column, names are ``column = label``."""
+    if len(ways) > 1:
+        named = [
+            replace(way, names=tuple(f"{column} = {name}" for name in way.names))
+            for column, way in ways.items()
+        ]
+        return GroupCalibration.joined(named)
+    return next(iter(ways.values()), None)

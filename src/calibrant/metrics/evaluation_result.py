@@ -19,6 +19,8 @@ from calibrant.metrics.quantile_pass import QuantileSummary
 from calibrant.metrics.registry import METRICS, Floor
 from calibrant.metrics.row_values import RowValues
 from calibrant.metrics.significance import CalibrationTest
+from calibrant.metrics.slices import Slice
+from calibrant.metrics.verdict import State
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +38,14 @@ class Evaluation:
     n : int
         Number of rows.
     verdict : str
-        One line in words.
+        In words: all rows together, then the worst slice of them.
+    state : {"good", "mixed", "bad"}
+        "bad" if intervals are clearly off over all rows, "mixed" if they are in some slice, or
+        if it can't be told; "good" otherwise.
+    worst : Slice or None
+        The group, or decile of the prediction, where calibration is worst.
+    advice : str
+        What to do about it, empty if nothing is clearly off.
     metrics : dict of str to float
         Every metric by its name, in the order of `calibrant.metrics.METRICS`.
     floors : dict of str to Floor
@@ -67,6 +76,9 @@ class Evaluation:
     groups: GroupCalibration | None
     metrics: dict[str, float] = field(default_factory=dict)
     verdict: str = ""
+    state: State = "good"
+    worst: Slice | None = None
+    advice: str = ""
 
     def __getattr__(self, name: str) -> float:
         if name in METRICS and name in self.metrics:
@@ -92,14 +104,17 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Nested dict of plain Python values; what is not finite becomes None.
 
-        Every metric under its name, `n`, `level`, `verdict`, `mcpe_p_value`, `pit_p_value`, and
-        the dicts `floor`, `by_mean`, `by_stddev` and `groups`.
+        Every metric under its name, `n`, `level`, `verdict`, `state`, `advice`, `mcpe_p_value`,
+        `pit_p_value`, and the dicts `worst`, `floor`, `by_mean`, `by_stddev` and `groups`.
         """
         floors = self.floors
         result = {
             "n": self.n,
             "level": self.level,
             "verdict": self.verdict,
+            "state": self.state,
+            "worst": None if self.worst is None else self.worst.to_dict(),
+            "advice": self.advice,
             **self.metrics,
             "mcpe_p_value": self.test.mcpe_p_value,
             "pit_p_value": self.test.pit_p_value,
@@ -135,11 +150,11 @@ class Evaluation:
 
     def to_markdown(self) -> str:
         """Verdict and table in Markdown."""
-        return as_markdown(self.verdict, self._lines())
+        return as_markdown(self._said(), self._lines())
 
     def __str__(self) -> str:
         title = f"Evaluation on {self.n:,} row{'s' if self.n > 1 else ''}"
-        return as_text(title, self.verdict, self._lines())
+        return as_text(title, self._said(), self._lines())
 
     __repr__ = __str__
 
@@ -150,6 +165,9 @@ class Evaluation:
         """Label of a metric in tables, such as "coverage of 90% intervals"."""
         groups = 0 if self.groups is None else len(self.groups)
         return METRICS[name].label.format(coverage=f"{100 * self.level:.4g}%", groups=groups)
+
+    def _said(self) -> list[str]:
+        return [self.verdict, self.advice] if self.advice else [self.verdict]
 
     def _lines(self) -> list[Line]:
         floors = self.floors

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,10 @@ class GroupCalibration:
     ecpe : array of shape (G,)
     floor : array of shape (G,)
         Expected ECPE of a perfect forecaster on as many rows.
+    below : array of shape (G,)
+        Share of the targets below the predicted median.
+    curves : array of shape (G, 99)
+        Empirical coverage at each of `LEVELS`.
     """
 
     names: tuple[Any, ...]
@@ -39,6 +44,16 @@ class GroupCalibration:
     level: float
     ecpe: Array
     floor: Array
+    below: Array
+    curves: Array
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """All groups of several results of one level, in their order."""
+        columns = ("n", "coverage", "ecpe", "floor", "below", "curves")
+        arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in columns}
+        names = tuple(name for part in parts for name in part.names)
+        return cls(names=names, level=parts[0].level, **arrays)
 
     @property
     def mean_ecpe(self) -> float:

@@ -12,6 +12,7 @@ from scipy.stats import t, ttest_rel
 
 from calibrant.checks import Array
 from calibrant.errors import DataError
+from calibrant.metrics.significance import holm
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def compare_scores(scores: Mapping[str, ArrayLike]) -> list[ScoreDifference]:
     raw = np.array([_p_value(rows[a], rows[b]) for a, b in pairs])
     return [
         _difference(a, b, rows[a] - rows[b], p_value)
-        for (a, b), p_value in zip(pairs, _holm(raw), strict=True)
+        for (a, b), p_value in zip(pairs, holm(raw), strict=True)
     ]
 
 
@@ -110,11 +111,3 @@ def _p_value(first: Array, second: Array) -> float:
     if np.array_equal(first, second):  # scipy divides zero by zero
         return 1.0
     return float(ttest_rel(first, second).pvalue)
-
-
-def _holm(p_values: Array) -> Array:
-    order = np.argsort(p_values)
-    scaled = p_values[order] * np.arange(len(p_values), 0, -1)
-    adjusted = np.empty_like(p_values)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
-    return adjusted

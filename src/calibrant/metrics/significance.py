@@ -139,6 +139,15 @@ def pit_calibration_test(pit: Array, confidence: float) -> CalibrationTest:
     )
 
 
+def holm(p_values: Array) -> Array:
+    """P-values adjusted for their number by the method of Holm, in the same order."""
+    order = np.argsort(p_values)
+    scaled = p_values[order] * np.arange(len(p_values), 0, -1)
+    adjusted = np.empty_like(p_values)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
+    return adjusted
+
+
 def _uniformity_p_value(u: Array) -> float:
     # The exact distribution costs time in proportion to n; for many rows the limit is as good.
     return float(kstest(u, "uniform", method="exact" if len(u) < 10_000 else "asymp").pvalue)

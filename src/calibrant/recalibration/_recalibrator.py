@@ -90,9 +90,9 @@ class Recalibrator(DistributionPredictor, RegressorMixin, BaseEstimator):
         check_model(model, fitted=True)
         X, y, weight = check_rows(X_cal, y_cal, sample_weight)
         rows = np.flatnonzero(weight > 0)
-        _check_enough(len(rows))
+        check_enough(len(rows))
         used = X if len(rows) == len(y) else take_rows(X, rows)
-        return self._calibrate(model, predicted(model, used), y[rows], weight[rows])
+        return self._calibrate(model, used, predicted(model, used), y[rows], weight[rows])
 
     def cross_fit(
         self,
@@ -130,15 +130,18 @@ class Recalibrator(DistributionPredictor, RegressorMixin, BaseEstimator):
         check_model(model, fitted=False)
         self._check_cross_fit()
         X, target, weight = check_rows(X, y, sample_weight)
-        _check_enough(int(np.count_nonzero(weight)))
+        check_enough(int(np.count_nonzero(weight)))
         given = None if sample_weight is None else weight
         prediction, rows, whole = out_of_fold(model, X, target, given, cv=cv, groups=groups)
         kept = np.flatnonzero(weight[rows] > 0)
-        _check_enough(len(kept))
+        check_enough(len(kept))
         rows = rows[kept]
-        return self._calibrate(whole, prediction[kept], target[rows], weight[rows])
+        used = take_rows(X, rows)
+        return self._calibrate(whole, used, prediction[kept], target[rows], weight[rows])
 
-    def _calibrate(self, model: Any, prediction: Prediction, y: Array, weight: Array) -> Self:
+    def _calibrate(
+        self, model: Any, X: Any, prediction: Prediction, y: Array, weight: Array
+    ) -> Self:
         self.monotone_ = self._learn(prediction, y, weight)
         self.n_calibration_ = len(y)
         self.model_ = model
@@ -200,8 +203,16 @@ class Recalibrator(DistributionPredictor, RegressorMixin, BaseEstimator):
         """Take back what `_to_tensors` gave."""
         self.monotone_ = MonotoneMap(tensors["monotone.x"], tensors["monotone.y"])
 
+    def _to_parts(self) -> dict[str, Any]:
+        """Fitted values that are not plain arrays, by name, for `calibrant.persistence.pack`."""
+        return {}
 
-def _check_enough(n_rows: int) -> None:
+    def _from_parts(self, parts: dict[str, Any]) -> None:
+        """Take back what `_to_parts` gave."""
+
+
+def check_enough(n_rows: int) -> None:
+    """Raise an error where there are too few rows to learn a map from."""
     if n_rows < _LEAST_ROWS:
         raise DataError(
             f"Recalibration needs at least {_LEAST_ROWS} rows with a weight above 0, got {n_rows}."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from numpy.typing import NDArray
 
 from calibrant.errors import ModelFileError, ParameterError
-from calibrant.persistence import check_class, is_savable, load_any, write_model
+from calibrant.persistence import check_class, is_savable, load_any, pack, unpack, write_model
 
 if TYPE_CHECKING:
     from calibrant.recalibration._recalibrator import Recalibrator
@@ -30,13 +30,15 @@ def save_recalibrator(
             f"{type(wrapped).__name__}: a model folder holds numbers and JSON, and to store any "
             "other model would take pickle, which runs code from the file when it is read."
         )
+    tensors = model._to_tensors()
     manifest = {
         "class": type(model).__name__,
         "parameters": model.get_params(deep=False),
         "n_calibration": model.n_calibration_,
+        "fitted": pack(model._to_parts(), tensors, "fitted"),
     }
     parts = {_WRAPPED: wrapped.save}
-    write_model(path, manifest, model._to_tensors(), parts=parts, overwrite=overwrite)
+    write_model(path, manifest, tensors, parts=parts, overwrite=overwrite)
 
 
 def restore_recalibrator(
@@ -52,6 +54,7 @@ def restore_recalibrator(
         model = cls(**manifest["parameters"])
         model.n_calibration_ = int(manifest["n_calibration"])
         model._from_tensors(tensors)
+        model._from_parts(unpack(manifest["fitted"], tensors))
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{path} does not describe a whole {cls.__name__}: {error}") from error
     model.model_ = load_any(path / _WRAPPED, **options)

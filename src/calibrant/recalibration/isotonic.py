@@ -12,7 +12,7 @@ from calibrant.persistence import savable_model
 from calibrant.recalibration._invertible_map import invertible_map
 from calibrant.recalibration._models import Prediction
 from calibrant.recalibration._recalibrator import Recalibrator
-from calibrant.recalibration.residual_scale import ResidualScale
+from calibrant.recalibration.residual_scale import ResidualScale, with_residuals
 
 
 @savable_model
@@ -65,16 +65,12 @@ class IsotonicRecalibrator(Recalibrator):
     residual_scale_: ResidualScale | None
 
     def _learn(self, prediction: Prediction, y: Array, weight: Array) -> MonotoneMap:
-        points = not isinstance(prediction, Distribution)
-        self.residual_scale_ = ResidualScale.fit(y - prediction, weight) if points else None
+        self.residual_scale_ = ResidualScale.of_points(prediction, y, weight)
         dist = self._base(prediction)
         return isotonic_map(randomized_pit(dist.cdf_left(y), dist.cdf(y)), weight)
 
     def _base(self, prediction: Prediction) -> Distribution:
-        if isinstance(prediction, Distribution):
-            return prediction
-        assert self.residual_scale_ is not None
-        return self.residual_scale_.normal(prediction, np.ones(len(prediction)))
+        return with_residuals(prediction, self.residual_scale_)
 
     def _to_tensors(self) -> dict[str, Array]:
         fitted = self.residual_scale_

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from calibrant.checks import Array
-from calibrant.distributions import Normal
+from calibrant.distributions import Distribution, Normal
 from calibrant.errors import DataError
 
 _FARTHEST = 5.0  # in scales: beyond 8 the normal cdf is 1 to the last bit
@@ -41,6 +41,21 @@ class ResidualScale(NamedTuple):
             )
         return cls(centre, width)
 
+    @classmethod
+    def of_points(cls, prediction: Distribution | Array, y: Array, weight: Array) -> Self | None:
+        """Fit the residuals of points; None for distributions, which have a spread already."""
+        if isinstance(prediction, Distribution):
+            return None
+        return cls.fit(y - prediction, weight)
+
     def normal(self, location: Array, scale: Array) -> Normal:
         """Return the normal distributions of rows with this location and scale, (n,) each."""
         return Normal(location + scale * self.centre, scale * self.width)
+
+
+def with_residuals(prediction: Distribution | Array, scale: ResidualScale | None) -> Distribution:
+    """Return predicted distributions as they are, and points as normals with these residuals."""
+    if isinstance(prediction, Distribution):
+        return prediction
+    assert scale is not None
+    return scale.normal(prediction, np.ones(len(prediction)))

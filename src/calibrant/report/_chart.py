@@ -30,6 +30,7 @@ class Chart:
     layout: dict[str, Any]
     head: list[str] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
+    follows: str = ""  # "intervals" or "slices": the script fills the table as the slider moves
 
 
 def label(text: object) -> str:
@@ -67,9 +68,3 @@ def points(x: Any, y: Any, name_of_colour: str, name: str, mark: str, size: int)
     """Trace of markers."""
     marker = {"color": name_of_colour, "symbol": mark, "size": size}
     return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, "name": name}
-
-
-def box(x0: float, x1: float, y0: float, y1: float, fill: str) -> dict[str, Any]:
-    """Filled rectangle behind the traces."""
-    corners = {"x0": x0, "x1": x1, "y0": y0, "y1": y1}
-    return {"type": "rect", "layer": "below", "fillcolor": fill, "line": {"width": 0}, **corners}

@@ -64,22 +64,27 @@ def version_facts() -> dict[str, str]:
     return facts
 
 
-def surprises(forecast: ScoredForecast, X: Any) -> list[list[str]]:
-    """Rows whose targets lie furthest in the tails, the most surprising first."""
+def most_surprising(rows: RowValues) -> tuple[NDArray[np.intp], Array]:
+    """Rows whose targets lie furthest in the tails, and their tail probabilities."""
+    return _smallest_tails(rows, _SURPRISES)
+
+
+def surprises(forecast: ScoredForecast) -> list[tuple[int, list[str]]]:
+    """The most surprising rows, by position, with what the report says about each."""
     rows = forecast.scores.rows
     y, units = rows.y, Units(rows.y)
-    chosen, tail = _smallest_tails(rows, _SURPRISES)
-    index = X.index if hasattr(X, "iloc") else None  # labels of a pandas frame
     return [
-        [
-            str(row if index is None else index[row]),
-            units.show(y[row]),
-            units.show(rows.median[row]),
-            f"{units.show(rows.interval[row, 0])} to {units.show(rows.interval[row, 1])}",
-            "above" if y[row] > rows.median[row] else "below",
-            tail_text(probability),
-        ]
-        for row, probability in zip(chosen, tail, strict=True)
+        (
+            int(row),
+            [
+                units.show(y[row]),
+                units.show(rows.median[row]),
+                f"{units.show(rows.interval[row, 0])} to {units.show(rows.interval[row, 1])}",
+                "above" if y[row] > rows.median[row] else "below",
+                tail_text(probability),
+            ],
+        )
+        for row, probability in zip(*most_surprising(rows), strict=True)
     ]
 
 

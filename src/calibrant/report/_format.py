@@ -55,3 +55,21 @@ def unbroken(text: str) -> str:
     for sign in "<=":
         text = text.replace(f" {sign} ", f"\N{NO-BREAK SPACE}{sign}\N{NO-BREAK SPACE}")
     return text
+
+
+def cell_text(value: object) -> str:
+    """Write a value of a column: six digits of a number, the day alone of a date at midnight."""
+    if isinstance(value, float | np.floating):
+        return "missing" if math.isnan(value) else f"{value:.6g}"
+    text = "missing" if value is None else str(value)
+    if isinstance(value, np.datetime64):
+        text = text.split(".")[0].removesuffix("T00:00:00").replace("T", " ")
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def spans_decades(y: Array) -> bool:
+    """Whether positive targets span two decades or more, so that a log axis shows them better."""
+    if y.min() <= 0:
+        return False
+    low, high = np.quantile(y, [0.01, 0.99])
+    return bool(high / low >= 100)

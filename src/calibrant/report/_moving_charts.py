@@ -6,62 +6,66 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.checks import Index
 from calibrant.metrics import LEVELS
-from calibrant.metrics.quantile_pass import evenly_spaced
 from calibrant.report._chart import Chart, colour, label, line, points
-from calibrant.report._format import Units, level_text
+from calibrant.report._format import Units, level_text, spans_decades
 from calibrant.report.scored_forecast import ScoredForecast
 
-DRAWN_ROWS = 200
 # Quantile levels of the widths over rows, by plotly's names for the parts of a box.
 _BOX = {"lowerfence": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "upperfence": 0.95}
 _TABLE_LEVELS = (9, 24, 49, 74, 89, 94, 98)  # 10%, 25% ... 99%
 
 
 def interval_chart(
-    forecast: ScoredForecast, index: int, start: int, target: str
+    forecast: ScoredForecast, index: int, rows: Index, target: str
 ) -> tuple[Chart, dict[str, Any]]:
-    """Intervals of a few rows in order of their median, and the bounds at all 99 levels."""
-    values, quantiles = forecast.scores.rows, forecast.scores.quantiles
-    y, units = values.y, Units(values.y)
-    by_median = np.argsort(quantiles.median[quantiles.sample], kind="stable")
-    drawn = by_median[evenly_spaced(len(by_median), DRAWN_ROWS)]
-    rows, bounds = quantiles.sample[drawn], quantiles.sample_intervals[drawn]  # (r,), (r, 2, 99)
-    # The first level that covers a row: central intervals are nested, so one number is enough.
-    first = np.searchsorted(LEVELS, np.abs(2.0 * values.pit[rows] - 1.0)) + 1
-    moving = {
-        "chart": f"intervals-{index}",
-        "lower": [units.round(bounds[:, 0, k]) for k in range(99)],
-        "upper": [units.round(bounds[:, 1, k]) for k in range(99)],
-        "median": units.round(quantiles.median[rows]),
-        "y": units.round(y[rows]),
-        "first": first.tolist(),
-    }
+    """Intervals of a few rows in order of their median; the script draws their bounds.
+
+    Returns
+    -------
+    chart : Chart
+    moving : dict
+        Number of the model and the order of the rows, as positions among the picked ones.
+    """
+    values = forecast.scores.rows
+    order = np.argsort(values.median[rows], kind="stable")
     x = list(range(1, len(rows) + 1))
     empty: list[float | None] = [None] * len(rows)
-    k = start - 1
-    shown = f"{len(rows):,} of {len(y):,} rows" if len(rows) < len(y) else f"{len(y):,} rows"
+    n, log = len(values.y), spans_decades(values.y)
+    shown = f"{len(rows):,} of {n:,} rows" if len(rows) < n else f"{n:,} rows"
+    units = Units(values.y)
     chart = Chart(
         id=f"intervals-{index}",
         title=f"Intervals: {forecast.name}",
-        description=f"Central intervals at the chosen level, the median and the observed {target} "
-        f"of {shown}, in order of the predicted median. Crosses lie outside their interval.",
+        description=f"Central intervals at the chosen coverage, the median and the observed "
+        f"{target} of {shown}, in order of the predicted median{', on a log axis' if log else ''}. "
+        "Crosses lie outside their interval. A click on a row tells more about it.",
         data=[
-            line(x, moving["lower"][k], colour(index), showlegend=False, hoverinfo="skip")
+            line(x, empty, colour(index), showlegend=False, hoverinfo="skip")
             | {"line": {"width": 0}},
-            line(x, moving["upper"][k], colour(index), name="interval", hoverinfo="skip")
+            line(x, empty, colour(index), name="interval", hoverinfo="skip")
             | {"line": {"width": 0}, "fill": "tonexty", "fillcolor": f"{colour(index)}-fill"},
-            line(x, moving["median"], colour(index), name="median"),
+            line(x, units.round(values.median[rows[order]]), colour(index), name="median"),
             points(x, empty, "@ink", "covered", "circle", 4),
             points(x, empty, "@warn", "outside", "x", 7),
         ],
         layout={
             "xaxis": {"title": {"text": "row, by predicted median"}, "zeroline": False},
-            "yaxis": {"title": {"text": label(target)}, "zeroline": False},
+            "yaxis": {"title": {"text": label(target)}, "zeroline": False}
+            | ({"type": "log"} if log else {}),
             "height": 340,
         },
+        follows="intervals",
     )
-    return chart, moving
+    # Bounds of zero or less are drawn at the lower edge of a log axis.
+    least = float(values.y.min()) / 2 if log else None
+    return chart, {
+        "chart": chart.id,
+        "model": index,
+        "order": order.tolist(),
+        "least": least,
+    }
 
 
 def width_chart(
@@ -104,7 +108,7 @@ def width_chart(
     chart = Chart(
         id="widths",
         title="Width of the intervals",
-        description="Widths at the chosen level: the box holds the middle half of the rows, the "
+        description="Widths at the chosen coverage: the box holds the middle half of the rows, the "
         f"whiskers 5% to 95%, from {source}; the dashed line is the exact mean of all rows. "
         "Narrow is good only among calibrated forecasts.",
         data=traces,
@@ -118,7 +122,7 @@ def width_chart(
             },
             "height": 120 + 60 * len(names),
         },
-        head=["model", "level", "5% of rows", "25%", "median", "75%", "95%", "mean"],
+        head=["model", "coverage", "5% of rows", "25%", "median", "75%", "95%", "mean"],
         rows=rows,
     )
     return chart, moving

@@ -9,21 +9,27 @@ from functools import lru_cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from numpy.typing import NDArray
 
-from calibrant.metrics import LEVELS, METRICS, Metric, compare_scores
+from calibrant.checks import Index, group_columns
+from calibrant.metrics import LEVELS, METRICS, GroupCalibration, Metric, compare_scores
 from calibrant.metrics.floor import binomial_band
 from calibrant.metrics.formatting import format_number, p_value_text
-from calibrant.metrics.inputs import column
-from calibrant.report._calibration_charts import pit_chart, reliability_chart, slice_chart
-from calibrant.report._chart import BAND_CONFIDENCE, Chart
+from calibrant.metrics.slices import rank_slices, tolerated_error
+from calibrant.metrics.verdict import judge
+from calibrant.report._accuracy_chart import accuracy_chart
+from calibrant.report._calibration_charts import detail_chart, pit_chart, reliability_chart
+from calibrant.report._chart import BAND_CONFIDENCE
 from calibrant.report._facts import data_facts, surprises, version_facts
-from calibrant.report._format import Units, level_text, percent, unbroken
+from calibrant.report._format import Units, cell_text, level_text, percent, unbroken
 from calibrant.report._moving_charts import interval_chart, width_chart
 from calibrant.report._plotly import plotly_script
-from calibrant.report._slices import Slicing, cut, table_columns, worst
+from calibrant.report._row_details import picked_rows, row_details, row_label, slices_of_rows
+from calibrant.report._slice_charts import slice_charts
+from calibrant.report._slices import cut, table_columns
 from calibrant.report.scored_forecast import ScoredForecast
 
-_SLICE_CHARTS = 8
+_SURPRISE_COLUMNS = 6  # of the inputs; the others are shown when a row is picked
 
 
 def render(
@@ -39,24 +45,37 @@ def render(
     y = forecasts[0].scores.rows.y
     n, start = len(y), min(99, max(1, round(100 * level)))
     columns = table_columns(X, n)
-    named = {} if groups is None else {_name(groups): column(groups, "groups", n)}
+    named = {} if groups is None else group_columns(groups, n)
     cuts = [cut(each, columns, named, level) for each in forecasts]
-    intervals = [interval_chart(each, i, start, target) for i, each in enumerate(forecasts)]
+    ways = [{each.source: each.found for each in model} for model in cuts]
+    rows, drawn = picked_rows(forecasts)
+    intervals = [interval_chart(each, i, rows[:drawn], target) for i, each in enumerate(forecasts)]
     widths, boxes = width_chart(forecasts, start, target)
+    sliced, slices = slice_charts(forecasts, cuts, [rank_slices(each) for each in ways])
+    for moving in slices:
+        for part in moving["models"]:
+            (own,) = (s for s in cuts[part["model"]] if s.source == moving["source"])
+            part["of_rows"] = slices_of_rows(own, part["names"], rows)
     sections = {
         "intervals": [chart for chart, _ in intervals],
+        "detail": [detail_chart()],
         "reliability": [reliability_chart(forecasts, start)],
+        "accuracy": [accuracy_chart(each, i, target) for i, each in enumerate(forecasts)],
         "pit": [pit_chart(each, i) for i, each in enumerate(forecasts)],
         "widths": [widths],
-        "slices": _slice_charts(forecasts, cuts),
+        "slices": sliced,
     }
-    drawn = [chart for part in sections.values() for chart in part]
+    charts = [chart for part in sections.values() for chart in part]
     levels = _level_texts(forecasts, Units(y))
+    shown = list(columns)[:_SURPRISE_COLUMNS]
     script = {
         "start": start,
-        "charts": {chart.id: {"data": chart.data, "layout": chart.layout} for chart in drawn},
+        "target": target,
+        "charts": {chart.id: {"data": chart.data, "layout": chart.layout} for chart in charts},
         "intervals": [moving for _, moving in intervals],
         "boxes": boxes,
+        "slices": slices,
+        "rows": row_details(forecasts, rows, columns, X),
         "levels": levels,
     }
     return (
@@ -69,12 +88,11 @@ def render(
             start=start,
             level=level_text(level),
             models=[
-                _verdict(each, level, n)
+                _verdict(each, ways[i], level, n)
                 | {
                     "name": each.name,
                     "settings": each.settings,
-                    "worst": unbroken(worst(cuts[i]).sentence),
-                    "surprises": surprises(each, X),
+                    "surprises": _surprises(each, rows, columns, shown, X),
                 }
                 for i, each in enumerate(forecasts)
             ],
@@ -87,6 +105,9 @@ def render(
             ],
             sections={name: [asdict(chart) for chart in part] for name, part in sections.items()},
             sources=len(cuts[0]),
+            picked=len(rows),
+            surprise_columns=shown,
+            other_columns=len(columns) - len(shown),
             facts={"Data": data_facts(columns, y, target), "Versions": version_facts()},
             page=script,
             scripts=_scripts(),
@@ -94,12 +115,30 @@ def render(
     )
 
 
-def _name(groups: Any) -> str:
-    return str(getattr(groups, "name", None) or "group")
+def _surprises(
+    forecast: ScoredForecast,
+    rows: Index,
+    columns: dict[str, NDArray[Any]],
+    shown: list[str],
+    X: Any,
+) -> list[dict[str, Any]]:
+    """Rows of the table of surprises: label, position among the picked rows, cells, inputs."""
+    at = {int(row): k for k, row in enumerate(rows)}
+    return [
+        {
+            "label": row_label(X, row),
+            "pick": at[row],
+            "cells": cells,
+            "inputs": [cell_text(columns[name][row]) for name in shown],
+        }
+        for row, cells in surprises(forecast)
+    ]
 
 
-def _verdict(forecast: ScoredForecast, level: float, n: int) -> dict[str, str]:
-    """Coverage and verdict as text, and whether they are good, bad or mixed."""
+def _verdict(
+    forecast: ScoredForecast, ways: dict[str, GroupCalibration], level: float, n: int
+) -> dict[str, str]:
+    """Coverage, verdict over all slices and advice as text, and whether they are good or bad."""
     scores = forecast.scores
     low, high = (float(v) for v in binomial_band(n, level, BAND_CONFIDENCE))
     covered = (
@@ -107,19 +146,23 @@ def _verdict(forecast: ScoredForecast, level: float, n: int) -> dict[str, str]:
         f"row{'s' if n > 1 else ''}; a perfect forecaster lands between {percent(low, n)} and "
         f"{percent(high, n)}"
     )
-    verdict, state = scores.verdict, "good"
-    if scores.test.reject:
-        state = "bad"
-    elif not scores.floor.explains(scores.ecpe):
-        state = "mixed"
-    elif not low <= scores.coverage <= high:
+    judged = judge(scores, ways)
+    state, verdict = judged.state, judged.about_all
+    outside = not low <= scores.coverage <= high
+    if state == "good" and outside and abs(scores.coverage - level) > tolerated_error(level):
         # One level in twenty is outside by chance, and says less than all levels together.
         state = "mixed"
         verdict += (
             f" At {level_text(level)} alone coverage is outside that range; over all levels "
             "that is what chance gives."
         )
-    return {"sentence": covered, "verdict": unbroken(verdict), "state": state}
+    return {
+        "sentence": covered,
+        "verdict": unbroken(verdict),
+        "worst": unbroken(judged.about_slices),
+        "advice": judged.advice,
+        "state": state,
+    }
 
 
 def _level_texts(forecasts: list[ScoredForecast], units: Units) -> list[dict[str, Any]]:
@@ -171,27 +214,6 @@ def _meaning(metric: Metric) -> str:
     )
 
 
-def _slice_charts(forecasts: list[ScoredForecast], cuts: list[list[Slicing]]) -> list[Chart]:
-    """Charts of the slicings that chance explains least, for all models."""
-    by_source: dict[str, list[tuple[int, str, Slicing]]] = {}
-    for i, (forecast, ways) in enumerate(zip(forecasts, cuts, strict=True)):
-        for way in ways:
-            by_source.setdefault(way.source, []).append((i, forecast.name, way))
-    # A constant prediction has no deciles to compare with those of other models.
-    cuttable = {
-        source: [found for found in ways if len(found[2].found) > 1] or ways
-        for source, ways in by_source.items()
-    }
-    # Times the number of slices: having many must not make a column look worse.
-    ordered = sorted(
-        cuttable.items(),
-        key=lambda item: min(len(s.p_values) * float(s.p_values.min()) for _, _, s in item[1]),
-    )
-    return [
-        slice_chart(i, source, found) for i, (source, found) in enumerate(ordered[:_SLICE_CHARTS])
-    ]
-
-
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     return Environment(
@@ -207,10 +229,11 @@ def _environment() -> Environment:
 def _scripts() -> dict[str, str]:
     """Scripts, style, and the hashes by which the content security policy admits the scripts."""
     loader, environment = PackageLoader("calibrant.report"), _environment()
-    own, style = (loader.get_source(environment, name)[0] for name in ("report.js", "report.css"))
+    names = ("report.js", "ask.js", "report.css")
+    own, ask, style = (loader.get_source(environment, name)[0] for name in names)
     plotly = plotly_script()
-    hashes = " ".join(f"'sha256-{_digest(text)}'" for text in (plotly, own))
-    return {"plotly": plotly, "own": own, "style": style, "hashes": hashes}
+    hashes = " ".join(f"'sha256-{_digest(text)}'" for text in (plotly, own, ask))
+    return {"plotly": plotly, "own": own, "ask": ask, "style": style, "hashes": hashes}
 
 
 def _digest(text: str) -> str:

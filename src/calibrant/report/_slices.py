@@ -1,61 +1,35 @@
-"""Calibration in slices of the rows: groups, categories, and deciles of columns."""
+"""Slices of the rows: groups, categories, and deciles of columns and of the prediction."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
-from calibrant.checks import Array
+from calibrant.checks import Index
 from calibrant.metrics import GroupCalibration
-from calibrant.metrics.conditional import bin_calibration, group_calibration
-from calibrant.metrics.formatting import p_value_text
+from calibrant.metrics.conditional import bin_codes, coded_calibration, group_codes
 from calibrant.metrics.inputs import column
-from calibrant.report._format import level_text, percent
+from calibrant.metrics.slices import LEAST_ROWS
 from calibrant.report.scored_forecast import ScoredForecast
 
 _DECILES = 10
-_MOST_LABELS = 50
+_MANY_LABELS = 50  # of which the rare ones are put together
+
+Codes = tuple[Index, Sequence[Any]]  # number of the slice of each row, names of the slices
 
 
 @dataclass(frozen=True, eq=False)
 class Slicing:
-    """All rows cut by one source, with the exact p-value of the coverage of each slice."""
+    """All rows cut by one source."""
 
     source: str
     found: GroupCalibration
-    p_values: Array
+    codes: Index  # slice of each row, (n,)
     ordered: bool  # slices have an order, so that a line may join them
-
-
-@dataclass(frozen=True)
-class Worst:
-    """The slice least explained by chance, of all that were searched."""
-
-    source: str
-    name: str
-    n: int
-    coverage: float
-    level: float
-    p_value: float  # adjusted
-    searched: int
-
-    @property
-    def sentence(self) -> str:
-        """Name the slice and say whether chance explains it."""
-        rest = (
-            "That is more than chance explains"
-            if self.p_value < 0.05
-            else "That is within what chance gives when so many slices are searched"
-        )
-        return (
-            f"Worst of {self.searched:,} slices: {self.source}, {self.name} ({self.n:,} rows), "
-            f"where {level_text(self.level)} intervals cover {percent(self.coverage, self.n)}. "
-            f"{rest} ({p_value_text(self.p_value)}, adjusted for {self.searched:,} slices)."
-        )
 
 
 def table_columns(X: Any, n: int) -> dict[str, NDArray[Any]]:
@@ -73,7 +47,7 @@ def table_columns(X: Any, n: int) -> dict[str, NDArray[Any]]:
 def cut(
     forecast: ScoredForecast, columns: dict[str, NDArray[Any]], groups: dict[str, Any], level: float
 ) -> list[Slicing]:
-    """Slice the rows by every source; columns with one value or too many labels are left out.
+    """Slice the rows by every source; columns with one slice only are left out.
 
     Parameters
     ----------
@@ -87,64 +61,56 @@ def cut(
         for name, values in columns.items()
         if name not in groups
     }
-    ways = {name: _by_column(draws, values, level) for name, values in columns.items()}
-    ways |= {name: group_calibration(draws, labels, level) for name, labels in groups.items()}
-    ways["predicted spread"] = bin_calibration(draws, rows.stddev, _DECILES, level)
-    found = {name: cuts for name, cuts in ways.items() if cuts is not None and len(cuts) > 1}
+    ways = {name: _column_codes(values) for name, values in columns.items()}
+    ways |= {name: group_codes(labels) for name, labels in groups.items()}
+    ways["predicted spread"] = bin_codes(rows.stddev, _DECILES)
+    found = {name: way for name, way in ways.items() if way is not None and len(way[1]) > 1}
     # Always included, so that there is something to show.
-    found["predicted mean"] = bin_calibration(draws, rows.mean, _DECILES, level)
+    found["predicted mean"] = bin_codes(rows.mean, _DECILES)
     apart = {*groups, *(name for name, values in columns.items() if not _is_ordered(values))}
     return [
-        Slicing(name, each, _p_values(each), name not in apart and len(each) > 1)
-        for name, each in found.items()
+        Slicing(
+            source=name,
+            found=coded_calibration(draws, codes, names, level),
+            codes=codes,
+            ordered=name not in apart and len(names) > 1,
+        )
+        for name, (codes, names) in found.items()
     ]
 
 
-def worst(slicings: list[Slicing]) -> Worst:
-    """Slice with the smallest p-value, adjusted by Bonferroni."""
-    searched = sum(len(each.found) for each in slicings)
-    most = min(slicings, key=lambda each: float(each.p_values.min()))
-    g = int(np.argmin(most.p_values))
-    return Worst(
-        source=most.source,
-        name=str(most.found.names[g]),
-        n=int(most.found.n[g]),
-        coverage=float(most.found.coverage[g]),
-        level=most.found.level,
-        p_value=min(1.0, searched * float(most.p_values[g])),
-        searched=searched,
-    )
-
-
-def _p_values(found: GroupCalibration) -> Array:
-    inside = np.round(found.coverage * found.n)
-    below = binom.cdf(inside, found.n, found.level)
-    above = binom.sf(inside - 1, found.n, found.level)
-    result: Array = np.minimum(1.0, 2.0 * np.minimum(below, above))
-    return result
-
-
-def _by_column(draws: Array, values: NDArray[Any], level: float) -> GroupCalibration | None:
+def _column_codes(values: NDArray[Any]) -> Codes | None:
     if values.dtype.kind == "m":
         values = values / np.timedelta64(1, "D")
     if values.dtype.kind == "M":
-        return group_calibration(draws, _periods(values), level)
+        return group_codes(_periods(values))
     if values.dtype.kind not in "iuf":
-        labels = np.array([str(value) for value in values], dtype=object)
-        few = len(set(labels)) <= _MOST_LABELS
-        return group_calibration(draws, labels, level) if few else None
+        return _common_labels(np.array([str(value) for value in values], dtype=object))
     numbers = values.astype(np.float64)
     known = np.isfinite(numbers)
     if known.all() and len(np.unique(numbers)) <= _DECILES:
         whole = np.all((numbers == np.rint(numbers)) & (np.abs(numbers) < 2**53))
-        return group_calibration(draws, numbers.astype(np.int64) if whole else numbers, level)
+        return group_codes(numbers.astype(np.int64) if whole else numbers)
     if not known.any():
         return None
-    bins = bin_calibration(draws[:, known], numbers[known], _DECILES, level)
+    bins, names = bin_codes(numbers[known], _DECILES)
     if known.all():
-        return bins
-    missing = np.full((~known).sum(), "missing")
-    return _joined(bins, group_calibration(draws[:, ~known], missing, level))
+        return bins, names
+    codes = np.full(len(numbers), len(names), dtype=np.intp)
+    codes[known] = bins
+    return codes, [*names, "missing"]
+
+
+def _common_labels(labels: NDArray[Any]) -> Codes | None:
+    """Groups of all labels, or of the frequent ones among many; None if all are rare."""
+    codes, names = group_codes(labels)
+    if len(names) <= _MANY_LABELS:
+        return codes, names
+    frequent = np.bincount(codes) >= LEAST_ROWS
+    if not frequent.any():  # names or identifiers
+        return None
+    rest = "all others"
+    return group_codes(np.where(frequent[codes], labels, rest))
 
 
 def _is_ordered(values: NDArray[Any]) -> bool:
@@ -164,11 +130,3 @@ def _periods(dates: NDArray[Any]) -> NDArray[Any]:
     for part, period in zip(parts, ends, strict=True):
         labels[part] = " to ".join(end[:digits].replace("T", " ") for end in period)
     return labels
-
-
-def _joined(first: GroupCalibration, second: GroupCalibration) -> GroupCalibration:
-    parts = {
-        name: np.concatenate([getattr(first, name), getattr(second, name)])
-        for name in ("n", "coverage", "ecpe", "floor")
-    }
-    return GroupCalibration(names=first.names + second.names, level=first.level, **parts)

@@ -85,17 +85,11 @@
       show("state", model.state);
     });
     moveSpecs(level);
+    followers.forEach((follow) => follow(level));
   }
 
   function moveSpecs(level) {
-    page.intervals.forEach((rows) => {
-      const data = page.charts[rows.chart].data;
-      data[0].y = rows.lower[level - 1];
-      data[1].y = rows.upper[level - 1];
-      data[3].y = rows.y.map((value, i) => (rows.first[i] <= level ? value : null));
-      data[4].y = rows.y.map((value, i) => (rows.first[i] > level ? value : null));
-      fillTable(rows, level);
-    });
+    page.intervals.forEach((chart) => moveIntervals(chart, level));
     page.boxes.forEach((box, index) => {
       for (const [key, values] of Object.entries(box)) page.charts.widths.data[index][key] = [values[level - 1]];
     });
@@ -109,26 +103,78 @@
     reliability.layout.shapes = [
       { type: "line", x0: level, x1: level, y0: 0, y1: 100, line: { color: "@grey", dash: "dot", width: 1 } },
     ];
+    page.slices.forEach((chart) => moveSlices(chart, level));
   }
 
-  const moving = [...page.intervals.map((rows) => rows.chart), "widths", "reliability"];
+  // Quantiles of a row are at 0.5%, 1% ... 99.5%: those of the median are in the middle.
+  const bounds = (quantiles, level) => [quantiles[99 - level], quantiles[99 + level]];
 
-  // The table behind the intervals follows the slider; it is filled when it is opened.
-  function fillTable(rows, level) {
-    const table = document.querySelector(`table[data-intervals="${rows.chart}"]`);
-    if (!table.closest("details").open) return;
-    const names = ["row", "observed", "median", "lower", "upper", "covered"];
-    const line = (cells, tag) => {
-      const row = document.createElement("tr");
-      for (const text of cells) row.appendChild(document.createElement(tag)).textContent = text;
-      return row;
-    };
-    table.tHead.replaceChildren(line(names, "th"));
-    table.tBodies[0].replaceChildren(...rows.y.map((value, i) => line([
-      i + 1, value, rows.median[i], rows.lower[level - 1][i], rows.upper[level - 1][i],
-      rows.first[i] <= level ? "yes" : "no",
-    ], "td")));
+  function moveIntervals(chart, level) {
+    const { quantiles, first } = page.rows.models[chart.model];
+    const data = page.charts[chart.chart].data;
+    const ends = chart.order.map((row) => bounds(quantiles[row], level));
+    const drawn = (value) => (chart.least === null ? value : Math.max(value, chart.least));
+    data[0].y = ends.map((end) => drawn(end[0]));
+    data[1].y = ends.map((end) => drawn(end[1]));
+    const observed = (wanted) => chart.order.map((row) => (first[row] <= level === wanted ? page.rows.y[row] : null));
+    data[3].y = observed(true);
+    data[4].y = observed(false);
+    for (const trace of data.slice(2)) trace.text = chart.order.map((row) => escaped("row " + page.rows.label[row]));
+    fillTable("intervals", chart.chart, ["row", "observed", "median", "lower", "upper", "covered"], () => chart.order.map((row, i) => [
+      page.rows.label[row], page.rows.y[row], quantiles[row][99], ...ends[i], first[row] <= level ? "yes" : "no",
+    ]));
   }
+
+  // ---- slices: bars of chance and points of coverage ----
+  const percent = (value) => value.toFixed(1) + "%";
+  const escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+
+  function moveSlices(chart, level) {
+    const spec = page.charts[chart.chart];
+    const band = (n) => chart.bands[n].map((end) => end[level - 1]);
+    const widest = chart.models.reduce((a, b) => (b.n.length > a.n.length ? b : a));
+    spec.layout.shapes = widest.n.map((n, k) => {
+      const [low, high] = band(n);
+      return { type: "rect", layer: "below", x0: k - 0.4, x1: k + 0.4, y0: low, y1: high, fillcolor: "@band", line: { width: 0 } };
+    });
+    spec.layout.shapes.push({ type: "line", x0: -0.5, x1: widest.n.length - 0.5, y0: level, y1: level, line: { color: "@grey" } });
+    // Shapes do not count for the range of an axis.
+    const ends = chart.models.flatMap((model) => [...model.n.flatMap(band), ...model.covered.map((curve) => curve[level - 1])]);
+    const [least, most] = [Math.min(...ends), Math.max(...ends)];
+    spec.layout.yaxis.range = [least - 0.08 * (most - least), most + 0.08 * (most - least)];
+    chart.models.forEach((model, index) => {
+      const covered = model.covered.map((curve) => curve[level - 1]);
+      spec.data[index].y = covered;
+      spec.data[index].text = covered.map((share, k) => escaped(`${model.names[k]}: ${percent(share)} of ${model.n[k].toLocaleString("en")} rows`));
+    });
+    const models = page.rows.models;
+    fillTable("slices", chart.chart, ["model", "slice", "rows", "covered", "chance from", "to"], () => chart.models.flatMap((model) =>
+      model.names.map((name, k) => [
+        models[model.model].name, name, model.n[k].toLocaleString("en"), percent(model.covered[k][level - 1]), ...band(model.n[k]).map(percent),
+      ])));
+  }
+
+  // Tables behind charts that follow the slider are filled when they are opened.
+  function fillTable(kind, id, head, rows, force) {
+    const table = document.querySelector(`table[data-${kind}="${id}"]`);
+    if (!force && !table.closest("details").open) return;
+    table.tHead.replaceChildren(tableRow(head, head, "th"));
+    table.tBodies[0].replaceChildren(...rows().map((cells) => tableRow(cells, head, "td")));
+  }
+
+  function tableRow(cells, head, tag) {
+    const row = document.createElement("tr");
+    cells.forEach((content, k) => {
+      const cell = row.appendChild(document.createElement(tag));
+      if (tag === "th") cell.scope = "col"; else cell.dataset.label = head[k];
+      if (content instanceof Node || String(content).length > 20) cell.className = "text"; // may break anywhere
+      cell.append(content);
+    });
+    return row;
+  }
+
+  const moving = [...page.intervals, ...page.slices].map((each) => each.chart).concat("widths", "reliability", "detail");
+  const followers = []; // other scripts that follow the slider
 
   let waiting = false;
   slider.addEventListener("input", () => {
@@ -137,9 +183,8 @@
     waiting = true;
     requestAnimationFrame(() => { waiting = false; moving.filter((id) => near.has(id)).forEach(draw); });
   });
-  for (const rows of page.intervals) {
-    const details = document.querySelector(`table[data-intervals="${rows.chart}"]`).closest("details");
-    details.addEventListener("toggle", () => fillTable(rows, Number(slider.value)));
+  for (const details of document.querySelectorAll("figure details")) {
+    details.addEventListener("toggle", () => moveSpecs(Number(slider.value)));
   }
 
   // ---- light and dark ----
@@ -147,7 +192,7 @@
   let chosen = null;
   function applyTheme(dark) {
     root.dataset.theme = dark ? "dark" : "light";
-    toggle.setAttribute("aria-pressed", String(dark));
+    toggle.textContent = `Switch to ${dark ? "light" : "dark"} theme`;
   }
   const redraw = () => near.forEach(draw);
   toggle.addEventListener("click", () => {
@@ -169,6 +214,21 @@
     applyTheme(chosen === null ? system.matches : chosen);
     Object.keys(page.charts).forEach(draw);
   });
+
+  // For ask.js: what is picked is drawn like the rest.
+  window.report = {
+    page, bounds, percent, escaped, tableRow, fillTable, followers,
+    level: () => Number(slider.value),
+    redraw: (id) => { if (near.has(id)) draw(id); },
+    onClick: (id, action) => {
+      const chart = document.getElementById(id);
+      new MutationObserver((_, watch) => {
+        if (!chart.on) return;
+        watch.disconnect();
+        chart.on("plotly_click", (event) => action(event.points[0]));
+      }).observe(chart, { childList: true, subtree: true });
+    },
+  };
 
   applyTheme(system.matches);
   slider.value = page.start; // some browsers restore an older position

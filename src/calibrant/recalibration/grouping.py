@@ -1,0 +1,109 @@
+"""Groups of rows by the values of one column, found again among new rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.checks import Array, Index
+from calibrant.distributions import Distribution
+from calibrant.errors import DataError
+from calibrant.persistence import savable_part
+
+Labels = dict[str, NDArray[Any]]
+PREDICTED = ("predicted mean", "predicted spread")
+# Numbers are cut at their deciles if there are many, and few rows of each: not numbered zones.
+_MOST_NUMBERS, _ROWS_OF_NUMBER = 20, 10
+_DECILES = np.arange(1, 10) / 10
+
+
+@savable_part
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Groups by the labels of a column, or by deciles of its numbers.
+
+    Attributes
+    ----------
+    source : str
+        Name of the column, "predicted mean" or "predicted spread".
+    labels : tuple of str or None
+        Labels by the number of their group; None is a missing one.
+    edges : array of shape (B,)
+        Inner edges of the bins of a numeric column; empty where there are labels. The bin after
+        the last one holds missing numbers.
+    """
+
+    source: str
+    labels: tuple[str | None, ...]
+    edges: Array
+
+    @classmethod
+    def fit(cls, source: str, values: NDArray[Any]) -> Self:
+        """Find the groups of a column of n values."""
+        distinct = len(np.unique(values)) if values.dtype.kind in "iuf" else 0
+        if distinct > max(_MOST_NUMBERS, len(values) / _ROWS_OF_NUMBER):
+            known = values[np.isfinite(values)].astype(np.float64)
+            return cls(source, (), np.unique(np.quantile(known, _DECILES)))
+        labels = dict.fromkeys(_label(value) for value in values)
+        return cls(source, tuple(labels), np.empty(0))
+
+    def __len__(self) -> int:
+        return len(self.edges) + 2 if len(self.edges) else len(self.labels)
+
+    def __call__(self, values: NDArray[Any]) -> Index:
+        """Number of the group of every value, (n,); -1 for a label that was not seen before."""
+        if len(self.edges):
+            numbers = values.astype(np.float64)
+            bins = np.searchsorted(self.edges, numbers, side="right")
+            return np.where(np.isnan(numbers), len(self.edges) + 1, bins).astype(np.intp)
+        codes = {label: code for code, label in enumerate(self.labels)}
+        return np.array([codes.get(_label(value), -1) for value in values], dtype=np.intp)
+
+
+def _label(value: Any) -> str | None:
+    """Text of a label: 3 and 3.0 are the same, as gaps turn whole numbers into floats."""
+    if value is None or (isinstance(value, float | np.floating) and math.isnan(value)):
+        return None
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    text = str(value)
+    return None if text in ("NaT", "<NA>") else text
+
+
+def group_values(name: str, X: Any, dist: Distribution, labels: Labels | None) -> NDArray[Any]:
+    """Values to group by, (n,): given labels, what is predicted, or a column of X."""
+    if labels and name in labels:
+        return labels[name]
+    if name in PREDICTED:
+        return dist.mean if name == PREDICTED[0] else dist.stddev
+    if hasattr(X, "columns") and name in X.columns:
+        return np.asarray(X[name])
+    have = f"columns {', '.join(map(str, X.columns))}" if hasattr(X, "columns") else "no names"
+    raise DataError(
+        f"Rows are grouped by {name!r}, but X has {have}. Pass a frame with that column, or "
+        f"groups={{{name!r}: labels}}; what is predicted is called 'predicted mean' and 'predicted "
+        "spread'."
+    )
+
+
+def group_codes(
+    groupings: Sequence[Grouping], columns: Sequence[NDArray[Any]], n_rows: int
+) -> Index:
+    """Group of every row by each column, (n, C)."""
+    codes = [grouping(values) for grouping, values in zip(groupings, columns, strict=True)]
+    return np.stack(codes, axis=1) if codes else np.empty((n_rows, 0), dtype=np.intp)
+
+
+def model_columns(model: Any, X: Any) -> Any:
+    """Return the columns of a frame that a model was fitted on: others may be there to group by."""
+    while not hasattr(model, "feature_names_in_") and hasattr(model, "model_"):
+        model = model.model_
+    names = [str(name) for name in getattr(model, "feature_names_in_", [])]
+    if not names or not hasattr(X, "columns") or not set(names) < {str(c) for c in X.columns}:
+        return X
+    return X[names]
