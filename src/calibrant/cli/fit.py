@@ -35,6 +35,12 @@ Method = Annotated[
 Quality = Annotated[
     str, option.one_of(QUALITIES, help="How much work mmd does: fast, default or best.")
 ]
+TimeBudget = Annotated[
+    float | None,
+    typer.Option(
+        min=1, help="Seconds for mmd to train in, instead of --quality.", metavar="SECONDS"
+    ),
+]
 Validation = Annotated[
     Path | None,
     option.file(help="Rows for early stopping and calibration, instead of some of TRAIN."),
@@ -53,6 +59,7 @@ def fit(
     out: Out,
     method: Method = "mmd",
     quality: Quality = "default",
+    time_budget: TimeBudget = None,
     validation: Validation = None,
     groups: Groups = None,
     weight: Weight = None,
@@ -80,7 +87,14 @@ def fit(
 
     messages = Messages(quiet=quiet)
     table = read_training_table(train, target, [groups, weight, *(drop or [])], messages)
-    common = {"random_state": seed, "device": device, "verbose": messages.shows_progress}
+    common: dict[str, Any] = {
+        "random_state": seed,
+        "device": device,
+        "verbose": messages.shows_progress,
+    }
+    if time_budget is not None and method != "mmd":
+        raise ParameterError(f"--time-budget is for --method mmd, got --method {method}.")
+    common |= {} if time_budget is None else {"time_budget": time_budget}
     model = _make_model(method, quality, epochs, bounds=bounds, **common)
     with messages.warnings_as_notes():
         model.fit(

@@ -1,8 +1,9 @@
 """The experiments of the paper: published figures, what to run, and comparison of the results."""
 
+from calibrant.experiments.candidates import CANDIDATES, chosen_methods
 from calibrant.experiments.claims import CLAIMS, Claim, Finding, check_claims
 from calibrant.experiments.comparison import METRICS, Comparison, compare_with_published
-from calibrant.experiments.cross_validation import compare
+from calibrant.experiments.cross_validation import compare, run_comparison, stored_leaderboard
 from calibrant.experiments.figures import figures
 from calibrant.experiments.layout import Form
 from calibrant.experiments.leaderboard import Leaderboard
@@ -32,8 +33,10 @@ from calibrant.experiments.tables import (
     time_table,
 )
 from calibrant.experiments.tasks import TASKS, Split, Task, make_split
+from calibrant.experiments.time_plan import TimePlan, duration
 
 __all__ = [
+    "CANDIDATES",
     "CLAIMS",
     "DEPTH_STUDY",
     "ENGINES",
@@ -56,14 +59,17 @@ __all__ = [
     "Standing",
     "Store",
     "Task",
+    "TimePlan",
     "add_to_store",
     "check_claims",
+    "chosen_methods",
     "claims_summary",
     "claims_table",
     "compare",
     "compare_with_published",
     "comparison_table",
     "depth_table",
+    "duration",
     "export",
     "figures",
     "flat_table",
@@ -81,6 +87,8 @@ __all__ = [
     "report_figures",
     "reproduction",
     "run_cells",
+    "run_comparison",
+    "stored_leaderboard",
     "summary",
     "time_table",
     "unpack",
