@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "forecasting": ("estimators",),
     "models": ("forecasting",),
     "engines": ("estimators",),
-    "experiments": ("models", "engines", "plots", "report", "datasets"),
+    "experiments": ("models", "engines", "plots", "report", "datasets", "methods"),
     "cli": ("experiments",),
 }
 # `model.report(...)` is a convenience that looks upwards; it must stay inside its function.

@@ -23,7 +23,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def options(data: Path, tmp_path: Path) -> list[object]:
     return [
-        *("compare", data / "table.csv", "--target", "price", "--methods", "hnn,mmd"),
+        *("compare", data / "table.csv", "--target", "price", "--methods", "heteroscedastic,mmd"),
         *("--folds", 2, "--out", tmp_path / "out", "--device", "cpu", "--engine", "serial"),
     ]
 
@@ -33,19 +33,20 @@ def test_leaderboard_figure_and_resumption(run, options: list[object], tmp_path:
     done = run(*options, "--figure", tmp_path / "board.svg")
     assert done.exit_code == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0].split()[:4] == ["method", "ECPE", "floor", "verdict"]
-    assert {line.split()[0] for line in lines[1:3]} == {"hnn", "mmd"}
+    assert lines[0].split()[:2] == ["method", "CRPS"]
+    assert {line.split()[0] for line in lines[1:4]} == {"baseline", "heteroscedastic", "mmd"}
     assert "Recommended: " in done.stdout
     assert "left out, 120 different texts" in done.stderr  # the identifier
-    assert done.stderr.count("done") == 4
+    assert done.stderr.count("CRPS") == 6
     assert "<svg" in (tmp_path / "board.svg").read_text()[:500]
     again = run(*options, "--json")
-    assert "done" not in again.stderr
+    assert "CRPS" not in again.stderr
     found = json.loads(again.stdout)
     assert (found["rows"], found["folds"], found["failed"]) == (120, 2, {})
-    assert found["recommended"] == found["leaderboard"][0]["method"] or "within" in found["reason"]
+    assert found["recommended"] in ("heteroscedastic", "mmd")
+    assert found["command"].endswith(f"--method {found['recommended']} --out model")
     assert run(*options, "--markdown").stdout.startswith("| method |")
-    assert len(Store(tmp_path / "out").cells()) == 4
+    assert len(Store(tmp_path / "out").cells()) == 6
 
 
 @pytest.mark.usefixtures("quick")
@@ -61,7 +62,7 @@ def test_groups_stay_together(run, options: list[object]) -> None:
         (["--target", "prize"], "has no column 'prize' (did you mean 'price'?)"),
         (["--target", "sold"], "must hold numbers, but row 1 has 'False'"),
         (["--target", "colour"], "must hold numbers, but row 1 has"),
-        (["--methods", "hnn,x"], "Unknown method 'x'"),
+        (["--methods", "mmd,x"], "Unknown method 'x'"),
         (["--groups", "sold", "--folds", 3], "folds must be from 2 to the 2 groups; got 3"),
         (["--engine", "dask"], "engine must be one of serial, processes, ray; got 'dask'"),
         (["--figure", "a.txt"], "--figure must end in .png, .svg or .pdf"),

@@ -76,7 +76,8 @@ def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_chunks, "CELLS", 1000)
     pieces = dist.ppf(LEVELS), dist.cdf(y), dist.crps(y), dist[:].mean
     for one, other in zip(whole, pieces, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-13)
+        # Few numbers are added in another order; a quantile near zero shows it.
+        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15)
 
 
 def test_an_error_inside_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,6 +105,18 @@ def test_kinds_of_networks_share_their_weight(shares: list[float], weights: list
     np.testing.assert_allclose(dist.epistemic, spread)
 
 
+@pytest.mark.parametrize("head", [GaussianHead(), MixtureHead(2, spikes=1, submodels=3)])
+@pytest.mark.parametrize("stretch", [1.0, 1.3])
+def test_all_members_at_once_are_the_mixture_of_each(head: Head, stretch: float) -> None:
+    outputs, shares = draw(4, head), np.array([0.7, 0.3])
+    dist = WeightedMixture(shares, stretch).of_outputs(head, outputs)
+    assert isinstance(dist, Mixture)
+    parts = [stretched(head, each, stretch) for each in outputs]
+    one_by_one = Mixture.of(parts, [0.35, 0.35, 0.15, 0.15])
+    for name in ("weights", "locs", "scales"):
+        np.testing.assert_allclose(getattr(dist, name), getattr(one_by_one, name), rtol=1e-14)
+
+
 @pytest.mark.parametrize("passes", [0, 2])
 def test_the_spread_of_points(passes: int) -> None:
     points = draw(4, PointHead())

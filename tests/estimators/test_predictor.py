@@ -112,6 +112,13 @@ def test_a_row_does_not_depend_on_the_rows_beside_it(normal: Predictor, monkeypa
     np.testing.assert_allclose(normal.predict(X).mean, whole, rtol=1e-13)
 
 
+def test_batches_of_many_networks_stay_in_the_cache(normal: Predictor) -> None:
+    assert normal.rows_at_once(2) == predictor._CACHED_ROWS // 2
+    assert normal.rows_at_once(10**9) == 1
+    eight = replace(normal, specs=(replace(normal.specs[0], submodels=8),))
+    assert eight.rows_at_once(2) == predictor._CACHED_ROWS // 16
+
+
 def test_fields_make_the_same_predictor(normal: Predictor) -> None:
     state = torch.random.get_rng_state()
     again = Predictor.from_fields(**normal.saved_fields())

@@ -17,9 +17,10 @@ from calibrant.errors import (
     MissingDependencyError,
     ParameterError,
 )
-from calibrant.experiments import METHODS, Store, compare, methods, own_table
+from calibrant.experiments import CANDIDATES, Store, chosen_methods, compare, methods, own_table
+from calibrant.experiments.candidates import fit_options
 from calibrant.experiments.leaderboard import rank
-from calibrant.experiments.own_table import chosen_methods
+from calibrant.methods import METHODS as FIT_METHODS
 
 
 def data(n: int = 120) -> tuple[pd.DataFrame, np.ndarray]:
@@ -100,11 +101,11 @@ def test_standings_are_means_over_rows() -> None:
 @pytest.mark.usefixtures("quick")
 def test_compare_is_resumed_and_honest(tmp_path: Path) -> None:
     X, y = data()
-    keys = ["hnn", "isr", "mmd"]
+    keys = ["baseline", "heteroscedastic", "mmd"]
     board = compare(X, y, methods=keys, folds=3, store=tmp_path, device="cpu")
     assert sorted(standing.method for standing in board.standings) == keys
     assert (board.rows, board.folds, board.failed) == (120, 3, {})
-    assert board.to_dict()["recommended"] in keys
+    assert board.to_dict()["recommended"] in keys[1:]
     assert max(map(len, str(board).splitlines())) <= 80
     stored = Store(tmp_path)
     assert len(stored.cells()) == 9
@@ -112,8 +113,8 @@ def test_compare_is_resumed_and_honest(tmp_path: Path) -> None:
     again = compare(X, y, methods=keys, folds=3, store=tmp_path, device="cpu")
     assert again.to_dict() == board.to_dict()
     assert [stored.path(cell).stat().st_mtime_ns for cell in stored.cells()] == times
-    compare(X, y + 1.0, methods=["hnn"], folds=3, store=tmp_path, device="cpu")
-    assert len(stored.cells()) == 12  # other data, other cells
+    compare(X, y + 1.0, methods=["heteroscedastic"], folds=3, store=tmp_path, device="cpu")
+    assert len(stored.cells()) == 15  # other data, other cells
 
 
 def test_equal_inputs_stay_in_one_fold() -> None:
@@ -131,7 +132,7 @@ def test_equal_inputs_stay_in_one_fold() -> None:
 @pytest.mark.usefixtures("quick")
 def test_the_table_travels_to_other_processes() -> None:
     table = own_table.own_table(*data(), folds=2)
-    (cell, _) = table.cells(["hnn"])
+    (cell, _) = table.cells(["heteroscedastic"])
     arrived = pickle.loads(pickle.dumps(table))
     here, there = (one.run([cell], "cpu")[0] for one in (table, arrived))
     assert here["scores"] == there["scores"]
@@ -147,9 +148,9 @@ def test_a_method_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         return run(self, cells, device)
 
     monkeypatch.setattr(own_table.OwnTable, "run", fail)
-    board = compare(*data(), methods=["hnn", "mmd"], folds=2, device="cpu")
+    board = compare(*data(), methods=["heteroscedastic", "mmd"], folds=2, device="cpu")
     assert board.failed == {"mmd": "too few rows."}
-    assert [standing.method for standing in board.standings] == ["hnn"]
+    assert {each.method for each in board.standings} == {"baseline", "heteroscedastic"}
     with pytest.raises(CalibrantError, match=r"No method could be compared. mmd: too few rows"):
         compare(*data(), methods=["mmd"], folds=2, device="cpu")
 
@@ -166,14 +167,18 @@ def test_scores_that_are_not_finite(monkeypatch: pytest.MonkeyPatch) -> None:
         return records
 
     monkeypatch.setattr(own_table.OwnTable, "run", spoil)
-    board = compare(*data(), methods=["hnn", "mmd"], folds=2, device="cpu")
+    board = compare(*data(), methods=["heteroscedastic", "mmd"], folds=2, device="cpu")
     assert board.failed == {"mmd": "its forecasts have no finite scores"}
 
 
 @pytest.mark.usefixtures("quick")
 def test_a_small_table() -> None:
     rng = np.random.default_rng(0)
-    board = compare(rng.normal(size=(20, 1)), rng.normal(size=20), methods=["hnn", "isr", "mmd"])
+    board = compare(
+        rng.normal(size=(20, 1)),
+        rng.normal(size=20),
+        methods=["heteroscedastic", "quantile", "mmd"],
+    )
     assert (board.rows, board.failed) == (20, {})
 
 
@@ -202,11 +207,12 @@ def test_too_few_groups() -> None:
         own_table.own_table(np.zeros((30, 1)), np.arange(30.0), groups=np.arange(30) % 2)
 
 
-def test_the_default_is_what_the_library_recommends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_method_of_fit_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = chosen_methods(None)
-    assert {"mcd", "hnn", "deep-ens", "mc-nll", "ell", "isr", "mmd"} <= set(chosen)
-    assert "mmd-as-published" not in chosen
-    assert not [key for key in chosen if METHODS[key].role == "rival"]
+    assert chosen[0] == "baseline"
+    assert {"mmd", "mmd --quality best", "deep-ensemble", "boosted-trees"} <= set(chosen)
+    assert {name.split()[0] for name in CANDIDATES if fit_options(name)} == set(FIT_METHODS)
+    assert chosen_methods(["mmd", "mmd"]) == ["baseline", "mmd"]
     with pytest.raises(ParameterError, match="Unknown method 'mdm'"):
         chosen_methods(["mdm"])
     monkeypatch.setattr(methods, "find_spec", lambda name: None)

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from calibrant.cli import _options as option
-from calibrant.cli._cells import cell_progress, resumable, split_names
+from calibrant.cli._board import Board
+from calibrant.cli._cells import resumable, split_names
 from calibrant.cli._files import write_figure
 from calibrant.cli._output import Messages, write_json, write_out
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from calibrant.experiments import Leaderboard
+    from calibrant.experiments.own_table import OwnTable
 
 Table = Annotated[Path, typer.Argument(help="Table: .csv, .csv.gz or .parquet.", metavar="TABLE")]
 Methods = Annotated[
     str | None,
     option.names(
-        help="Methods, separated by commas, such as mmd,hnn,ngboost.",
-        show_default="all of this library",
+        help="Methods of calibrant fit with their options, and packages, separated by commas: "
+        "'mmd,mmd --quality best,catboost'.",
+        show_default="all that are installed",
     ),
+]
+Minutes = Annotated[
+    float, typer.Option(help="Budget of time; what does not fit is left out.", metavar="MIN")
 ]
 Folds = Annotated[int, typer.Option(min=2, help="Parts to predict in turn.", metavar="N")]
 Groups = Annotated[str | None, option.column(help="Rows with the same label stay in one fold.")]
@@ -34,6 +41,7 @@ def compare(
     data: Table,
     target: option.Target,
     methods: Methods = None,
+    minutes: Minutes = 2.0,
     folds: Folds = 5,
     groups: Groups = None,
     drop: option.Drop = None,
@@ -48,68 +56,97 @@ def compare(
     as_json: option.Json = False,
     as_markdown: option.Markdown = False,
 ) -> None:
-    """Cross-validate all methods on a table and recommend one, with the reason.
+    """Cross-validate methods on a table and recommend one, as a command to copy.
 
-    Calibration stands beside its noise floor. Rows with equal inputs stay in one fold. Not for a
-    series: folds at random would let a method see the future.
+    Cheap methods and trees run first, then what the time allows. Skill is the share of the CRPS
+    saved against a baseline that ignores the inputs. Rows with equal inputs stay in one fold. Not
+    for a series: folds at random would let a method see the future.
     """
     option.check_one_format(json=as_json, markdown=as_markdown)
     from calibrant.cli._data import group_labels, read_training_table
+    from calibrant.experiments import chosen_methods
+    from calibrant.experiments.own_table import own_table
 
+    names = chosen_methods(split_names(methods) or None)
     messages = Messages(quiet=quiet)
     table = read_training_table(data, target, [groups, *(drop or [])], messages)
-    found = _cross_validate(
-        table.inputs,
-        table.rows[target],
-        split_names(methods),
-        out,
-        messages,
-        table={
-            "folds": folds,
-            "groups": None if groups is None else group_labels(table.rows, groups),
-            "name": data.name.split(".")[0],
-            "seed": seed,
-        },
-        how={"device": device, "engine": engine, "workers": workers, "address": address},
-    )
+    with messages.warnings_as_notes():
+        experiment = own_table(
+            table.inputs,
+            table.rows[target],
+            folds=folds,
+            groups=None if groups is None else group_labels(table.rows, groups),
+            name=data.name.split(".")[0],
+            seed=seed,
+        )
+
+    def command(found: Leaderboard) -> str | None:
+        if found.fit_options is None:
+            return None
+        options = ["--target", target]
+        options += [] if groups is None else ["--groups", groups]
+        options += [word for name in drop or [] for word in ("--drop", name)]
+        words = shlex.join(["calibrant", "fit", str(data), *options])
+        return f"{words} {found.fit_options} --out model"
+
+    def write(found: Leaderboard) -> None:
+        if as_json:
+            write_json(found.to_dict() | {"command": command(found)})
+        elif as_markdown:
+            write_out(found.to_markdown(command(found)))
+        else:
+            write_out(found.in_words(command(found)))
+
+    how = {"device": device, "engine": engine, "workers": workers, "address": address}
+    found = _run(experiment, names, out, messages, minutes, how, write)
     for method, message in found.failed.items():
         messages.note(f"{method} is left out: {message}")
-    if as_json:
-        write_json(found.to_dict())
-    elif as_markdown:
-        write_out(found.to_markdown())
-    else:
-        write_out(str(found))
     if figure is not None:
         write_figure(found.draw(), figure, dpi=150)
         messages.say(f"Figure: {figure}")
 
 
-def _cross_validate(
-    X: pd.DataFrame,
-    y: pd.Series[Any],
-    methods: list[str],
+def _run(
+    experiment: OwnTable,
+    names: list[str],
     out: Path,
     messages: Messages,
-    *,
-    table: dict[str, Any],
+    minutes: float,
     how: dict[str, Any],
+    write: Callable[[Leaderboard], None],
 ) -> Leaderboard:
-    """Run every method on every fold, with progress; an interrupted run can be continued."""
-    from calibrant.experiments import Store, missing
-    from calibrant.experiments import compare as compare_methods
-    from calibrant.experiments.own_table import chosen_methods, own_table
+    """Run the methods while the board fills, and write the board, after an interrupt as well."""
+    from calibrant.errors import CalibrantError
+    from calibrant.experiments import Store, missing, run_comparison, stored_leaderboard
 
-    keys = chosen_methods(methods or None)
+    store = Store(out)
+    board = Board(experiment, store, messages, names)
 
     def count_missing() -> int:
-        experiment = own_table(X, y, **table)
-        return len(missing(experiment.cells(keys), Store(out), experiment))
+        return len(missing(experiment.cells(names), store, experiment))
 
-    total = len(keys) * table["folds"]
-    with (
-        messages.warnings_as_notes(),
-        resumable(out, total, count_missing),
-        cell_progress(total, messages) as show,
-    ):
-        return compare_methods(X, y, methods=keys, store=out, on_outcome=show, **table, **how)
+    total = len(names) * len(experiment.folds)
+    with messages.warnings_as_notes(), resumable(out, total, count_missing):
+        try:
+            with board.live():
+                shown, failed = run_comparison(
+                    experiment,
+                    names,
+                    store,
+                    minutes=minutes,
+                    on_plan=board.plan,
+                    on_outcome=board.show,
+                    **how,
+                )
+        except KeyboardInterrupt:
+            with suppress(CalibrantError):  # nothing is finished yet
+                write(stored_leaderboard(experiment, names, store, {}))
+            raise
+        found = stored_leaderboard(experiment, shown, store, failed)
+        write(found)
+    if found.unfinished:
+        messages.say(
+            f"Not enough time for {', '.join(found.unfinished)}: with a larger --minutes the same "
+            f"command continues from {out}."
+        )
+    return found

@@ -37,6 +37,12 @@ Method = Annotated[
 Quality = Annotated[
     str, option.one_of(QUALITIES, help="How much work mmd does: fast, default or best.")
 ]
+TimeBudget = Annotated[
+    float | None,
+    typer.Option(
+        min=1, help="Seconds for mmd to train in, instead of --quality.", metavar="SECONDS"
+    ),
+]
 Validation = Annotated[
     Path | None,
     option.file(help="Rows for early stopping and calibration, instead of some of TRAIN."),
@@ -58,6 +64,7 @@ def fit(
     out: Out,
     method: Method = "mmd",
     quality: Quality = "default",
+    time_budget: TimeBudget = None,
     validation: Validation = None,
     test_size: option.TestSize = None,
     time: Time = None,
@@ -102,7 +109,14 @@ def fit(
             f"{target} is never negative. --lower 0 (in Python bounds=(0, None)) keeps the "
             "predictions there as well."
         )
-    common = {"random_state": seed, "device": device, "verbose": messages.shows_progress}
+    common: dict[str, Any] = {
+        "random_state": seed,
+        "device": device,
+        "verbose": messages.shows_progress,
+    }
+    if time_budget is not None and method != "mmd":
+        raise ParameterError(f"--time-budget is for --method mmd, got --method {method}.")
+    common |= {} if time_budget is None else {"time_budget": time_budget}
     model = _make_model(method, quality, epochs, bounds=bounds, **common)
     with messages.warnings_as_notes(but=ColumnWarning):  # the table of columns has said it
         model.fit(

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant.checks import Array
+from calibrant.checks import Array, Flags
 
 FEW_COMPONENTS = 8  # up to which thinning does not pay
+_FEW_NUMBERS, _FEW_ROWS = 1 << 13, 8
 _NEAREST = 0.8  # least distance between points, in scales of the component
 
 
-def component_points(locs: Array, scales: Array, grid: Array) -> Array:
+def few_numbers(x: Array, locs: Array) -> bool:
+    """Whether all components at all points x, (n, P, K), are few enough to be one array.
+
+    A loop over the components saves memory; for a single row it costs more than its numbers.
+    """
+    return bool(x.size * locs.shape[1] <= _FEW_NUMBERS)
+
+
+def component_points(locs: Array, scales: Array, grid: Array, nearest: float = _NEAREST) -> Array:
     """Points ``m_k + s_k grid`` of all components in ascending order, (n, P).
 
     Components of an ensemble overlap. A point is left out where the last one kept is close on
@@ -23,21 +32,39 @@ def component_points(locs: Array, scales: Array, grid: Array) -> Array:
     ----------
     locs, scales : arrays of shape (n, K)
     grid : array of shape (G,)
+    nearest : float
+        Least distance between points, in scales of the component.
     """
     points = (locs[:, :, None] + scales[:, :, None] * grid).reshape(len(locs), -1)
     if locs.shape[1] <= FEW_COMPONENTS:
         return np.sort(points, axis=1)
     order = np.argsort(points, axis=1)
     points = np.take_along_axis(points, order, axis=1)
-    least = _NEAREST * np.take_along_axis(np.repeat(scales, len(grid), axis=1), order, axis=1)
-    columns, gaps = np.ascontiguousarray(points.T), np.ascontiguousarray(least.T)
-    kept = np.ones(columns.shape, dtype=bool)
-    last = columns[0]
-    for j in range(1, len(columns) - 1):
-        kept[j] = columns[j] - last >= gaps[j]
-        last = np.where(kept[j], columns[j], last)
+    least = nearest * np.take_along_axis(np.repeat(scales, len(grid), axis=1), order, axis=1)
+    kept = _far_enough(points, least)
     count = kept.sum(axis=0)
     first = np.argsort(~kept, axis=0, kind="stable")[: count.max()].T
     found = np.take_along_axis(points, first, axis=1)
     beyond = np.arange(found.shape[1]) >= count[:, None]
     return np.where(beyond, points[:, -1:], found)
+
+
+def _far_enough(points: Array, least: Array) -> Flags:
+    """Which points, (n, P), are as far from the last one kept as they have to be, as (P, n)."""
+    n, count = points.shape
+    kept = np.ones((count, n), dtype=bool)
+    if n <= _FEW_ROWS:  # plain numbers are faster than arrays of length one
+        for i, (row, gaps) in enumerate(zip(points.tolist(), least.tolist(), strict=True)):
+            before = row[0]
+            for j in range(1, count - 1):
+                if row[j] - before >= gaps[j]:
+                    before = row[j]
+                else:
+                    kept[j, i] = False
+        return kept
+    columns, distances = np.ascontiguousarray(points.T), np.ascontiguousarray(least.T)
+    last = columns[0]
+    for j in range(1, count - 1):
+        kept[j] = columns[j] - last >= distances[j]
+        last = np.where(kept[j], columns[j], last)
+    return kept

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from calibrant.checks import Array, Flags
-from calibrant.distributions._mixture_points import FEW_COMPONENTS, component_points
+from calibrant.distributions._mixture_points import FEW_COMPONENTS, component_points, few_numbers
 from calibrant.distributions._search import search_rows
 from calibrant.distributions.fast_ndtr import ndtr_for
 from calibrant.distributions.normal import LOG_SQRT_2PI, normal_pdf
@@ -81,6 +81,15 @@ def _first_guess(w: Array, m: Array, s: Array, z: Array) -> tuple[Array, Array, 
 
 def _probit_table(w: Array, m: Array, s: Array, x: Array) -> tuple[Array, Array]:
     """``ndtri(F(x))``, with the digits of the nearer tail, and ``F'(x)``, (n, P) each."""
+    if few_numbers(x, m):
+        parts, rate = w[:, None], 1.0 / s[:, None]
+        z = (x[:, :, None] - m[:, None]) * rate
+        near = parts * ndtr(-np.abs(z))
+        left, far = z < 0, parts - near
+        below = np.where(left, near, far).sum(axis=2)
+        above = np.where(left, far, near).sum(axis=2)
+        density = (parts * rate * normal_pdf(z)).sum(axis=2)
+        return _probit(below, above), density
     phi = ndtr_for(m.shape[1])
     below, above, density = (np.zeros(x.shape) for _ in range(3))
     for k in range(m.shape[1]):
@@ -91,8 +100,12 @@ def _probit_table(w: Array, m: Array, s: Array, x: Array) -> tuple[Array, Array]
         left = z < 0
         below += np.where(left, near, far)
         above += np.where(left, far, near)
+    return _probit(below, above), density
+
+
+def _probit(below: Array, above: Array) -> Array:
     probit = ndtri(np.minimum(below, above))
-    return np.where(below <= above, probit, -probit), density
+    return np.where(below <= above, probit, -probit)
 
 
 def _solve(mixture: _Parameters, p: Array, side: Array, x: Array, low: Array, high: Array) -> Array:
@@ -156,6 +169,12 @@ def _halley_step(
 def _tail_and_slopes(mixture: _Parameters, side: Array, x: Array) -> tuple[Array, Array, Array]:
     """F or, where side is -1, 1 - F; F'; F'' of every row at x, (n, L) each."""
     w, m, s, _ = mixture
+    if few_numbers(x, m):
+        rate = 1.0 / s[:, None]
+        z = (x[:, :, None] - m[:, None]) * rate
+        part = w[:, None] * rate * normal_pdf(z)
+        tails = w[:, None] * ndtr(side[:, :, None] * z)
+        return tails.sum(axis=2), part.sum(axis=2), -(part * z * rate).sum(axis=2)
     tail, density, slope = (np.zeros(x.shape) for _ in range(3))
     phi, part = ndtr_for(m.shape[1]), np.empty(x.shape)
     for k in range(m.shape[1]):

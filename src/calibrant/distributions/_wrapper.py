@@ -109,5 +109,6 @@ class Wrapper(Distribution):
 
     def _with(self, **parts: Any) -> Self:
         copy = super()._with(**parts)
-        copy.__dict__.pop("_moments", None)  # they belong to the previous rows
+        for name in ("_moments", "_fast_mean"):  # they belong to the rows of before
+            copy.__dict__.pop(name, None)
         return copy

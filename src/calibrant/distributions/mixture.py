@@ -11,7 +11,7 @@ from scipy.special import logsumexp, ndtr
 
 from calibrant.checks import Array, Flags, show
 from calibrant.distributions._base import Distribution
-from calibrant.distributions._mixture_points import FEW_COMPONENTS, component_points
+from calibrant.distributions._mixture_points import FEW_COMPONENTS, component_points, few_numbers
 from calibrant.distributions._mixture_ppf import TABLE_POINTS, mixture_ppf
 from calibrant.distributions._parameters import (
     finite,
@@ -112,6 +112,11 @@ class Mixture(Distribution):
 
     def _tail(self, y: Array, side: float) -> Array:
         """P(Y <= y), or P(Y > y) where side is -1."""
+        if few_numbers(y, self.locs):
+            scales = side * self.scales[:, None]
+            parts = self.weights[:, None] * ndtr((y[:, :, None] - self.locs[:, None]) / scales)
+            few: Array = parts.sum(axis=2) / self.weights.sum(axis=1, keepdims=True)
+            return few
         # One component at a time: temporaries stay (rows, k) instead of (rows, k, K).
         phi = ndtr_for(self.locs.shape[1])
         out, total, z = np.zeros(y.shape), np.zeros((len(y), 1)), np.empty(y.shape)

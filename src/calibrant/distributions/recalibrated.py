@@ -10,14 +10,17 @@ from numpy.typing import ArrayLike
 
 from calibrant.checks import Array, Flags, Index
 from calibrant.distributions._base import Distribution
+from calibrant.distributions._chunks import over_rows
 from calibrant.distributions._integrate import (
     Panels,
     integrate_crps,
     integrate_moments,
     panels_of,
 )
+from calibrant.distributions._mixture_mean import is_steep, recalibrated_mean
 from calibrant.distributions._wrapper import Wrapper
 from calibrant.distributions.empirical import Empirical
+from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.monotone_map import MonotoneMap
 from calibrant.distributions.normal import Normal
 from calibrant.errors import ParameterError
@@ -32,7 +35,8 @@ class Recalibrated(Wrapper):
 
     Quantiles are ``F_base^{-1}(g^{-1}(q))``. Moments and CRPS are exact sums over an empirical
     base; over a normal one they are integrals with a relative error of about 1e-10, over any
-    other 1e-8, or 1e-4 where g has more than 256 knots and zigzags.
+    other 1e-8, or 1e-4 where g has more than 256 knots and zigzags. The mean over a mixture has an
+    error of at most 1e-6 standard deviations.
 
     Parameters
     ----------
@@ -135,6 +139,29 @@ class Recalibrated(Wrapper):
         edges = np.sort(np.concatenate([coarse, middle], axis=1), axis=1)
         return standard, panels_of(standard, edges)
 
+    @property
+    def mean(self) -> Array:
+        """Expectation of each row, (n,)."""
+        return super().mean if self._fast_mean is None else self._fast_mean.copy()
+
+    @cached_property
+    def _fast_mean(self) -> Array | None:
+        """Mean over a mixture, in less time than an interval takes; None where it is no mixture."""
+        steep = is_steep(self.monotone)
+        if not isinstance(self.base, Mixture) or (steep.ndim == 0 and steep):
+            return None
+        mean = np.empty(len(self))
+
+        def work(rows: slice) -> None:
+            part = self._part(rows)
+            base = cast(Mixture, part.base)
+            mean[rows] = recalibrated_mean(base.weights, base.locs, base.scales, part.monotone)
+
+        over_rows(len(self), self._cells_per_row(), work)
+        if steep.any():  # whether a row is one of these must not depend on the others
+            mean[steep] = self._take(np.flatnonzero(steep))._moments[0]
+        return mean
+
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
         if (samples := self._reweighted) is not None:
@@ -159,7 +186,8 @@ class Recalibrated(Wrapper):
         """Return mean, variance and CRPS at y from one evaluation of the cdf."""
         if isinstance(self.base, Empirical) or self._has_standard:
             return Distribution.moments_and_crps(self, y)
-        return super().moments_and_crps(y)
+        _, variance, crps = super().moments_and_crps(y)
+        return self.mean, variance, crps
 
     def _panels(self) -> Array:
         knots = self.monotone.x[1:-1]

@@ -2,6 +2,7 @@
 
 from calibrant.estimators.base import NetworkRegressor
 from calibrant.estimators.batched_fit import fit_batched
+from calibrant.estimators.budget import training_seconds
 from calibrant.estimators.deep_ensemble import DeepEnsembleRegressor
 from calibrant.estimators.deep_gp import DeepGPRegressor
 from calibrant.estimators.ensemble_likelihood import EnsembleLikelihoodRegressor
@@ -43,4 +44,5 @@ __all__ = [
     "inner_split",
     "limited_epochs",
     "make_pipeline",
+    "training_seconds",
 ]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import torch
 
-from calibrant.estimators.plan import Group
+from calibrant.estimators.plan import Group, Plan
 from calibrant.estimators.predictor import assemble
 from calibrant.estimators.presets import Preset
+from calibrant.networks import MemberNetworks
 from calibrant.training import step_seconds
 
 _PROBE_SECONDS = 0.3  # how long steps are timed
+_PROBE_OF_PLAN = 0.05  # for each stage
 _FOR_STEPS = 0.75  # share of the budget; the rest is scoring and calibration
 _INPUTS = 64  # of a first layer, roughly
 
@@ -47,6 +50,21 @@ def choose_within(
     return replace(presets[i], matching_epochs=epochs)
 
 
+def training_seconds(plan: Plan) -> float:
+    """Seconds that the steps of a plan take if no stage stops early, after timing some of them.
+
+    Scoring after each epoch and the calibration are not included.
+    """
+    first = plan.groups[0]  # those of other kinds have the same widths
+    networks = _networks(first)
+    return len(plan.groups) * sum(
+        stage.epochs
+        * math.ceil(first.train.n_rows / stage.batch_size)
+        * step_seconds(stage, networks, first.train, _PROBE_OF_PLAN)
+        for stage in first.stages
+    )
+
+
 def _work(preset: Preset, n_rows: int) -> float:
     """Multiplications of a pass of these rows through all networks, roughly."""
     networks = len(preset.kinds) * preset.members * max(1, preset.folds)
@@ -56,7 +74,13 @@ def _work(preset: Preset, n_rows: int) -> float:
 
 def _probe(group: Group) -> float:
     """Seconds of a training step."""
+    return step_seconds(group.stages[-1], _networks(group), group.train, _PROBE_SECONDS)
+
+
+def _networks(group: Group) -> MemberNetworks:
+    """The networks of a group before training."""
     with torch.random.fork_rng(devices=[]):
         built = [group.network.build() for _ in group.seeds]
-    networks = assemble(group.network, built).to(group.rows.y.device)
-    return step_seconds(group.stages[-1], networks, group.train, _PROBE_SECONDS)
+        for network in built:
+            group.network.initialise(network, group.rows)
+    return assemble(group.network, built).to(group.rows.y.device)

@@ -191,7 +191,17 @@ def weighted_mixture(
     head: Head, outputs: Tensor, weights: Array, stretch: float = 1.0
 ) -> Distribution:
     """Mixture of all outputs with these weights, (M,), which add up to 1."""
-    parts = [stretched(head, each, stretch) for each in outputs]
-    means = to_numpy(head.torch_distribution(outputs).mean)
-    centre = weights @ means
-    return Mixture.of(parts, weights).reduced().with_epistemic(weights @ (means - centre) ** 2)
+    members, n_rows = outputs.shape[:2]
+    # All members as rows of one distribution: a small batch costs per operation.
+    each = stretched(head, outputs.flatten(0, 1), stretch)
+    means = each.mean.reshape(members, n_rows)
+    if isinstance(each, Normal):
+        parts = np.ones((len(each), 1)), each.loc, each.scale
+    else:
+        parts = each.weights, each.locs, each.scales
+    per_row = [
+        part.reshape(members, n_rows, -1).swapaxes(0, 1).reshape(n_rows, -1) for part in parts
+    ]
+    per_row[0] *= np.repeat(weights, per_row[0].shape[1] // members)
+    spread = weights @ (means - weights @ means) ** 2
+    return Mixture(*per_row).reduced().with_epistemic(spread)

@@ -34,6 +34,7 @@ Inputs = NDArray[np.float64] | Windows
 Bounds = tuple[float | None, float | None]
 
 _PREDICT_ROWS = 1 << 16  # at a time, to bound memory; steps of sequences count as rows
+_CACHED_ROWS = 1 << 12  # of vectors at a time: their activations stay in the cache
 
 
 @savable_part
@@ -97,7 +98,10 @@ class Predictor:
 
     def rows_at_once(self, answers: int) -> int:
         """Rows to predict at a time if each has this many outputs."""
-        return max(1, _PREDICT_ROWS // (answers * (self.specs[0].steps or 1)))
+        spec = self.specs[0]
+        if spec.steps is not None:
+            return max(1, _PREDICT_ROWS // (answers * spec.steps))
+        return max(1, min(_PREDICT_ROWS, _CACHED_ROWS // spec.submodels) // answers)
 
     def only_kinds(self, kept: Sequence[int]) -> Self:
         """Return the predictor with some kinds of networks, and the features that they read."""

@@ -1,8 +1,9 @@
 """The experiments of the paper: published figures, what to run, and comparison of the results."""
 
+from calibrant.experiments.candidates import CANDIDATES, chosen_methods
 from calibrant.experiments.claims import CLAIMS, Claim, Finding, check_claims
 from calibrant.experiments.comparison import METRICS, Comparison, compare_with_published
-from calibrant.experiments.cross_validation import compare
+from calibrant.experiments.cross_validation import compare, run_comparison, stored_leaderboard
 from calibrant.experiments.figures import figures
 from calibrant.experiments.layout import Form
 from calibrant.experiments.leaderboard import Leaderboard
@@ -29,8 +30,10 @@ from calibrant.experiments.tables import (
     time_table,
 )
 from calibrant.experiments.tasks import TASKS, Split, Task, make_split
+from calibrant.experiments.time_plan import TimePlan, duration
 
 __all__ = [
+    "CANDIDATES",
     "CLAIMS",
     "DEPTH_STUDY",
     "ENGINES",
@@ -53,14 +56,17 @@ __all__ = [
     "Standing",
     "Store",
     "Task",
+    "TimePlan",
     "add_to_store",
     "check_claims",
+    "chosen_methods",
     "claims_summary",
     "claims_table",
     "compare",
     "compare_with_published",
     "comparison_table",
     "depth_table",
+    "duration",
     "figures",
     "in_depth",
     "installed",
@@ -74,6 +80,8 @@ __all__ = [
     "published_cells",
     "read_results",
     "run_cells",
+    "run_comparison",
+    "stored_leaderboard",
     "time_table",
     "unpack",
 ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.experiments.candidates import BASELINE, fit_options
 from calibrant.experiments.estimates import standard_error
 from calibrant.experiments.layout import Form, Table
 from calibrant.experiments.recommendation import RULE, Standing, recommend
@@ -35,6 +36,8 @@ class Leaderboard:
     rows, folds : int
     failed : dict
         Methods that could not be run, and why.
+    unfinished : dict
+        Methods that the time did not suffice for, and how many of their folds are done.
     runs : DataFrame
         One row per method and fold.
     """
@@ -45,7 +48,13 @@ class Leaderboard:
     rows: int
     folds: int
     failed: dict[str, str]
+    unfinished: dict[str, int]
     runs: pd.DataFrame
+
+    @property
+    def fit_options(self) -> str | None:
+        """Options of ``calibrant fit`` that fit the recommended method; None if it can't."""
+        return fit_options(self.recommended)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, for JSON."""
@@ -55,35 +64,42 @@ class Leaderboard:
             "leaderboard": [asdict(standing) for standing in self.standings],
             "recommended": self.recommended,
             "reason": self.reason,
+            "fit_options": self.fit_options,
             "rule": RULE,
             "failed": self.failed,
+            "unfinished": self.unfinished,
         }
 
     def table(self, form: Form = "text") -> str:
-        """One line per method, best CRPS first."""
-        headings = (
-            *("method", "ECPE", "floor", "verdict", "EPIW", "CRPS", "± s.e.", "RMSE", "fit s"),
-        )
+        """One line per method, best CRPS first, and the noise floor of the ECPE."""
+        headings = ("method", "CRPS", "± s.e.", "skill", "ECPE", "calibration", "RMSE", "fit s")
         lines = [
             [
-                *(standing.method, f"{standing.ecpe:.4f}", f"{standing.floor:.4f}"),
-                *("rejected" if standing.rejected else "ok", f"{standing.epiw:.3g}"),
-                *(f"{standing.crps:.4g}", f"{standing.crps_error:.2g}"),
+                *(standing.method, f"{standing.crps:.4g}", f"{standing.crps_error:.2g}"),
+                "" if standing.skill is None else f"{standing.skill:.1%}",
+                *(f"{standing.ecpe:.4f}", "rejected" if standing.rejected else "ok"),
                 *(f"{standing.rmse:.4g}", f"{standing.seconds:.1f}"),
             ]
             for standing in self.standings
         ]
-        return Table(headings, lines, right=(1, 2, 4, 5, 6, 7, 8)).render(form)
+        floor = ["noise floor", *("",) * 3, f"{self.standings[0].floor:.4f}", *("",) * 3]
+        return Table(headings, [*lines, floor], right=(1, 2, 3, 4, 6, 7)).render(form)
 
-    def to_markdown(self) -> str:
-        """Table, recommendation and rule in Markdown."""
+    def to_markdown(self, command: str | None = None) -> str:
+        """Table, recommendation and rule in Markdown, with the command that fits the method."""
         advice = f"**Recommended: `{self.recommended}`.** {self.reason}"
-        return f"{self.table('markdown')}\n{advice}\n\n*Rule:* {RULE}\n"
+        code = f"```\n{command}\n```\n\n" if command else ""
+        return f"{self.table('markdown')}\n{advice}\n\n{code}*Rule:* {RULE}\n"
+
+    def in_words(self, command: str | None = None) -> str:
+        """Table, recommendation and rule as text, with the command that fits the method."""
+        advice = fill(f"Recommended: {self.recommended}. {self.reason}", 80)
+        rule = fill(f"Rule: {RULE}", 80)
+        parts = [self.table(), advice, "", *([f"  {command}", ""] if command else []), rule]
+        return "\n".join(parts) + "\n"
 
     def __str__(self) -> str:
-        advice = f"Recommended: {self.recommended}. {self.reason}"
-        words = "\n\n".join(fill(text, 80) for text in (advice, f"Rule: {RULE}"))
-        return f"{self.table()}\n{words}\n"
+        return self.in_words()
 
     def draw(self) -> Figure:
         """Draw CRPS, and ECPE with its noise floor, of every fold."""
@@ -99,11 +115,18 @@ class Leaderboard:
         return figure
 
 
-def rank(records: Mapping[str, Sequence[Record]], failed: dict[str, str]) -> Leaderboard:
+def rank(
+    records: Mapping[str, Sequence[Record]],
+    failed: dict[str, str],
+    unfinished: dict[str, int] | None = None,
+) -> Leaderboard:
     """Rank methods by their results on the same folds, given in the same order."""
     import pandas as pd
 
     standings = sorted((_standing(*item) for item in records.items()), key=lambda s: s.crps)
+    naive = next((each.crps for each in standings if each.method == BASELINE), None)
+    if naive is not None:
+        standings = [replace(each, skill=1.0 - each.crps / naive) for each in standings]
     folds = {method: _crps(trials) for method, trials in records.items()}
     best, reason = recommend(standings, folds)
     runs = pd.DataFrame(
@@ -122,6 +145,7 @@ def rank(records: Mapping[str, Sequence[Record]], failed: dict[str, str]) -> Lea
         rows=int(_rows(some).sum()),
         folds=len(some),
         failed=failed,
+        unfinished=unfinished or {},
         runs=runs,
     )
 

@@ -40,7 +40,7 @@ class Method:
     ----------
     title : str
     estimator : str
-        Class in `calibrant.estimators`, or in `calibrant.experiments.rivals`.
+        Class in `calibrant.estimators`, or in the modules `rivals` and `references`.
     role : {"ours", "baseline", "library", "rival"}
         The method of the paper, one of the paper's baselines, another method of this library, or
         a package that a user could choose instead.
@@ -223,7 +223,8 @@ def in_depth(keys: Iterable[str]) -> list[str]:
 def get_method(key: str, methods: Mapping[str, Method] = PAPER_METHODS) -> Method:
     """Look up a method by its key."""
     if key not in methods:
-        raise ParameterError(f"Unknown method {key!r}. The known ones are: {', '.join(METHODS)}.")
+        known = METHODS if methods is PAPER_METHODS else methods
+        raise ParameterError(f"Unknown method {key!r}. The known ones are: {', '.join(known)}.")
     return methods[key]
 
 
@@ -256,7 +257,9 @@ def build(method: Method, protocol: Protocol, *, series: bool, quick: bool = Fal
     settings = dict(method.published) if protocol == "published" else {}
     module: Any = estimators
     if not hasattr(module, method.estimator):
-        from calibrant.experiments import rivals as module
+        from calibrant.experiments import references, rivals
+
+        module = rivals if hasattr(rivals, method.estimator) else references
     else:
         if series and method.reads_windows:
             settings["network"] = "lstm"

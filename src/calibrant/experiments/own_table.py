@@ -12,15 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.errors import DataError, DataWarning, MissingDependencyError, ParameterError
-from calibrant.experiments.methods import (
-    METHODS,
-    build,
-    get_method,
-    installed,
-    missing_packages,
-    settings_of,
-)
+from calibrant.errors import DataError, DataWarning, ParameterError
+from calibrant.experiments.candidates import candidate
+from calibrant.experiments.methods import build, settings_of
 from calibrant.experiments.store import Cell, Record
 from calibrant.experiments.tasks import Split
 from calibrant.experiments.trial import fit_and_predict, scored
@@ -59,33 +53,35 @@ class OwnTable:
     seed: int
 
     def cells(self, methods: Sequence[str]) -> list[Cell]:
-        """One cell per fold and method, fold by fold."""
+        """One cell per fold and method, method by method."""
         label = f"compare-{len(self.folds)}"
         return [
             Cell(label, self.name, method, fold)
-            for fold in range(len(self.folds))
             for method in methods
+            for fold in range(len(self.folds))
         ]
 
     def batched(self, cell: Cell) -> bool:
         """Whether folds of this method can train as one batch."""
-        return get_method(cell.method).batched
+        return candidate(cell.method).batched
 
     def settings(self, cell: Cell) -> dict[str, Any]:
         """Everything that determines the result of a cell, apart from the data."""
-        return settings_of(_estimator(cell.method)) | {
+        return settings_of(self.estimator(cell.method)) | {
             "seed": self.seed,
-            "recalibration": get_method(cell.method).recalibrated or None,
+            "recalibration": candidate(cell.method).recalibrated or None,
         }
 
     def run(self, cells: Sequence[Cell], device: str) -> list[Record]:
         """Fit and score one method on some folds, as one batch if there are several."""
         from calibrant.metrics.calibration import pit_bounds
 
-        method = get_method(cells[0].method)
-        splits = [self._split(cell.trial) for cell in cells]
+        method = candidate(cells[0].method)
+        splits = [self.split(cell.trial) for cell in cells]
         estimators = [
-            _estimator(cell.method).set_params(random_state=self.seed + cell.trial, device=device)
+            self.estimator(cell.method).set_params(
+                random_state=self.seed + cell.trial, device=device
+            )
             for cell in cells
         ]
         forecasts = fit_and_predict(method, estimators, splits)
@@ -100,7 +96,12 @@ class OwnTable:
             for cell, split, (dist, seconds) in zip(cells, splits, forecasts, strict=True)
         ]
 
-    def _split(self, fold: int) -> Split:
+    def estimator(self, method: str) -> Any:
+        """The estimator of a method, still without a seed."""
+        return build(candidate(method), "honest", series=False)
+
+    def split(self, fold: int) -> Split:
+        """Training and test rows of a fold."""
         train, test = self.folds[fold]
         return Split(
             self.X.iloc[train],
@@ -109,10 +110,6 @@ class OwnTable:
             self.y[test],
             {"groups": self.groups[train]},
         )
-
-
-def _estimator(key: str) -> Any:
-    return build(get_method(key), "honest", series=False)
 
 
 def own_table(
@@ -165,22 +162,6 @@ def own_table(
     safe_name = re.sub(r"[^\w-]+", "-", name).strip("-") or "table"
     digest = _fingerprint(frame, target, labels)
     return OwnTable(f"{safe_name}-{digest}", frame, target, labels, tuple(parts), seed)
-
-
-def chosen_methods(keys: Sequence[str] | None) -> list[str]:
-    """Methods to compare: by default all of this library whose packages are installed."""
-    if keys is None:
-        # Algorithm 1 as printed is a finding about the paper, not something to recommend.
-        own = [key for key in METHODS if METHODS[key].role != "rival" and key != "mmd-as-published"]
-        return installed(own)
-    for key in keys:
-        if missing := missing_packages(get_method(key)):
-            raise MissingDependencyError(
-                f"{key} needs {' and '.join(missing)}: pip install {' '.join(missing)}."
-            )
-    if not keys:
-        raise ParameterError("methods must name at least one method.")
-    return list(dict.fromkeys(keys))
 
 
 def _check_target(y: NDArray[np.float64]) -> None:

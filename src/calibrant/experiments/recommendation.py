@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibrant.experiments.candidates import BASELINE, REFERENCES
 from calibrant.experiments.estimates import standard_error
 
 RULE = (
-    "The best CRPS among the methods whose calibration is not rejected (95% confidence, all "
-    "out-of-fold rows); of those within one paired standard error of it the fastest to fit, if it "
-    "takes at most two thirds of the time."
+    "The best CRPS among the methods of calibrant fit whose calibration is not rejected (95% "
+    "confidence, all out-of-fold rows); of those within one paired standard error of it "
+    "the fastest to fit, if it takes at most two thirds of the time."
 )
 
 
@@ -31,6 +32,8 @@ class Standing:
         Sharpness: mean width of the central intervals.
     crps, crps_error : float
         Mean and its standard error over folds.
+    skill : float or None
+        Share of the CRPS of the baseline that the method saves; None without a baseline.
     rmse : float
     seconds : float
         Seconds to fit one fold.
@@ -45,6 +48,7 @@ class Standing:
     crps_error: float
     rmse: float
     seconds: float
+    skill: float | None = None
 
 
 def recommend(
@@ -56,7 +60,8 @@ def recommend(
     Parameters
     ----------
     standings : sequence of Standing
-        Best CRPS first.
+        Best CRPS first. The baseline is never recommended, and a package that `calibrant fit` does
+        not offer only if there is nothing else; where one is better, the reason says so.
     folds : mapping from methods to arrays of shape (k,)
         CRPS per fold, for the paired standard error.
 
@@ -64,23 +69,44 @@ def recommend(
     -------
     method, reason : str
     """
-    candidates = [standing for standing in standings if not standing.rejected] or list(standings)
+    rated = [standing for standing in standings if standing.method != BASELINE]
+    others = [standing for standing in rated if standing.method in REFERENCES]
+    own = [standing for standing in rated if standing not in others] or rated
+    candidates = [standing for standing in own if not standing.rejected] or own
     best = candidates[0]
-    ties = []
-    for standing in candidates:
-        gaps = folds[standing.method] - folds[best.method]
-        if gaps.mean() <= (standard_error(gaps) or 0.0):
-            ties.append(standing)
+
+    def gap(one: Standing, other: Standing) -> tuple[float, float]:
+        """Mean paired difference and its standard error."""
+        gaps = folds[one.method] - folds[other.method]
+        return float(gaps.mean()), standard_error(gaps) or 0.0
+
+    ties = [each for each in candidates if gap(each, best)[0] <= gap(each, best)[1]]
     fastest = min(ties, key=lambda standing: standing.seconds)
     # Smaller differences are within the variation of timings between runs.
     chosen = fastest if 1.5 * fastest.seconds <= best.seconds else best
-    return chosen.method, _reason(chosen, best, candidates, standings)
+    reason = _reason(chosen, best, candidates, own)
+    ahead = [each for each in others if each.crps < chosen.crps and each is not chosen]
+    if ahead and chosen not in others:
+        mean, error = gap(chosen, ahead[0])
+        noise = ", within one standard error" if mean <= error else ""
+        verdict = " but its calibration is rejected" if ahead[0].rejected else ""
+        reason += (
+            f" {ahead[0].method}, which calibrant fit does not offer, has a CRPS of "
+            f"{ahead[0].crps:.4g}{noise}{verdict}."
+        )
+    if chosen.skill is not None and chosen.skill <= 0:
+        reason += (
+            " No better than the baseline, which ignores the inputs: they say nothing about the "
+            "target, or there are too few rows to learn it."
+        )
+    return chosen.method, reason
 
 
 def _reason(
     chosen: Standing, best: Standing, candidates: Sequence[Standing], standings: Sequence[Standing]
 ) -> str:
-    reason = f"CRPS {chosen.crps:.4g}, ECPE {chosen.ecpe:.4f} (floor {chosen.floor:.4f}): "
+    skill = "" if chosen.skill is None else f" ({chosen.skill:.0%} below the baseline)"
+    reason = f"CRPS {chosen.crps:.4g}{skill}, ECPE {chosen.ecpe:.4f} (floor {chosen.floor:.4f}): "
     among = f"of all {len(standings)} methods"
     if not best.rejected:
         among = f"of the {len(candidates)} among {len(standings)} methods whose calibration is not"

@@ -20,7 +20,7 @@ from calibrant.experiments.trial import calibration_rows
 from calibrant.tables import TableEncoder, as_frame
 
 # Midpoints of a hundred equal probabilities. As equal masses, quantiles at these levels keep ties.
-_ALPHAS = (np.arange(100) + 0.5) / 100
+LEVELS = (np.arange(100) + 0.5) / 100
 
 
 class Rival(BaseEstimator):
@@ -134,7 +134,7 @@ class ConformalLightGBM(Rival):
             sigmas=self.difficulty_.apply(x[held_out]),
         )
         # The system predicts these normalised errors, multiplied by the difficulty of the row.
-        self.errors_: Array = np.quantile(system.alphas, _ALPHAS)
+        self.errors_: Array = np.quantile(system.alphas, LEVELS)
 
     def _predict(self, x: Array) -> Distribution:
         errors = np.broadcast_to(self.errors_, (len(x), len(self.errors_)))
@@ -159,7 +159,7 @@ class CrepesRecalibrator:
         bins, self.edges_ = binning(dist.mean, bins=10, seed=0)
         system = ConformalPredictiveSystem().fit(y - dist.mean, sigmas=dist.stddev, bins=bins)
         # The system predicts these normalised errors of the bin, times the predicted deviation.
-        self.errors_: Array = np.array([np.quantile(a, _ALPHAS) for a in system.binned_alphas[1]])
+        self.errors_: Array = np.array([np.quantile(a, LEVELS) for a in system.binned_alphas[1]])
         return self
 
     def predict_dist(self, X: Any) -> Distribution:
@@ -201,4 +201,4 @@ class QuantileForest(Rival):
         ).fit(x, y)
 
     def _predict(self, x: Array) -> Distribution:
-        return Empirical(self.model_.predict(x, quantiles=list(_ALPHAS)))
+        return Empirical(self.model_.predict(x, quantiles=list(LEVELS)))

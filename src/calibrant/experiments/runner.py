@@ -97,6 +97,7 @@ def run_cells(
     address: str | None = None,
     together: int | None = None,
     minutes: float | None = None,
+    fits: Callable[[Cell], bool] = lambda cell: True,
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:
     """Run cells and store each result as soon as it is computed.
@@ -121,6 +122,8 @@ def run_cells(
         use more cores. An interrupted run loses the batches that were running.
     minutes : float, optional
         Start no cell after this time; running cells are finished.
+    fits : callable
+        Asked before a cell is started, of a batch the first one: whether there is time for it.
     on_outcome : callable
         Called with the outcome of every cell.
 
@@ -140,7 +143,8 @@ def run_cells(
         together = len(cells) if _on_gpu(device, engine) else 1
     batches = _batches(cells, experiment, together)
     with Coordinator(store, experiment, on_outcome) as coordinator:
-        claimed = coordinator.claim(takewhile(lambda _: time.monotonic() < deadline, batches))
+        in_time = takewhile(lambda _: time.monotonic() < deadline, batches)
+        claimed = coordinator.claim(batch for batch in in_time if fits(batch[0]))
         run = _engine(engine, device, workers, address, len(batches))
         for batch, result in run(partial(_compute, experiment, device), claimed):
             coordinator.finish(batch, result)

@@ -36,6 +36,7 @@ class DeepGPSpec:
     head: ClassVar[GaussianHead] = GaussianHead()
     batchable: ClassVar[bool] = False
     is_custom: ClassVar[bool] = False
+    submodels: ClassVar[int] = 1
 
     def sized(self, n_inputs: int, steps: int | None, rows: InitialRows) -> Self:
         """Return the spec for these inputs, with no more inducing points than distinct rows."""

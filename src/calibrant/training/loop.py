@@ -113,7 +113,8 @@ def step_seconds(
     """Median duration of training steps, of which as many are taken as these seconds allow."""
     weights, device = list(network.parameters()), train.y.device
     optimiser = Adam(weights, stage.lr, stage.weight_decay, stage.beta2)
-    orders = [torch.Generator(device).manual_seed(i) for i in range(network.size)]
+    n_orders = 1 if stage.shared_loss else network.size
+    orders = [torch.Generator(device).manual_seed(i) for i in range(n_orders)]
     threads = _worthwhile_threads(network, min(stage.batch_size, train.n_rows), train.steps)
     durations: list[float] = []
     end = time.perf_counter() + seconds

@@ -1,0 +1,109 @@
+"""Speed that is felt, as ratios of one run: generous, but not beyond failing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from calibrant import Matching, MMDRegressor
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def model() -> MMDRegressor:
+    """The networks of the default for a small table, hardly trained: they cost the same."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 8))
+    y = X[:, 0] + 0.3 * np.abs(X[:, 1]) * rng.normal(size=1000)
+    return MMDRegressor(random_state=0, epochs=1, matching=Matching(epochs=2)).fit(X, y)
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def fastest(work: Callable[[], object], repeats: int) -> float:
+    """Shortest CPU time: other programs only add to it."""
+    durations = []
+    for _ in range(repeats):
+        start = time.process_time()
+        work()
+        durations.append(time.process_time() - start)
+    return min(durations)
+
+
+def test_the_mean_is_no_dearer_than_an_interval(model: MMDRegressor) -> None:
+    dist = model.predict_dist(np.random.default_rng(1).normal(size=(4000, 8)))
+    parts = [slice(i, i + 1000) for i in range(0, 4000, 1000)]  # fresh rows: nothing is cached
+    mean = min(fastest(lambda part=part: dist[part].mean, 1) for part in parts)
+    interval = min(fastest(lambda part=part: dist[part].interval(0.9), 1) for part in parts)
+    assert mean < 1.5 * interval  # it was five times as dear
+
+
+def test_a_row_costs_its_networks_and_little_more(model: MMDRegressor) -> None:
+    row = np.random.default_rng(1).normal(size=(1, 8))
+    predictor = model.predictor_
+    x = torch.as_tensor(predictor.features.transform(row))
+    networks = fastest(torch.no_grad()(lambda: predictor.precise.outputs(x)), 100)
+    dist = fastest(lambda: model.predict_dist(row), 100)
+    assert dist < 5.0 * networks  # it was fifteen times
+    assert fastest(lambda: model.predict(row), 100) < 3.0 * dist
+    assert fastest(lambda: model.predict_interval(row), 100) < 3.0 * dist
+
+
+def test_many_rows_cost_less_than_as_many_single_ones(model: MMDRegressor) -> None:
+    rows = np.random.default_rng(1).normal(size=(2000, 8))
+    together = fastest(lambda: model.predict_dist(rows), 2) / len(rows)
+    single = fastest(lambda: model.predict_dist(rows[:1]), 50)
+    assert together < single
+
+
+def test_nothing_is_copied_per_call(model: MMDRegressor, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = np.zeros((1, 8))
+    model.predict(row)
+    monkeypatch.setattr("copy.deepcopy", None)
+    model.predict(row)
+
+
+@pytest.mark.slow
+def test_best_needs_less_than_a_gigabyte() -> None:
+    """Peak of a process of its own; few epochs need as much memory as many."""
+    code = """if True:
+        import resource, numpy as np
+        from calibrant import Matching, MMDRegressor
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(1000, 8))
+        y = X[:, 0] + rng.normal(size=1000)
+        model = MMDRegressor(quality="best", epochs=1, matching=Matching(epochs=1), device="cpu")
+        model.fit(X, y).predict_interval(X)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 1024
+
+
+@pytest.mark.slow
+def test_the_benchmark_prints_ratios() -> None:
+    pytest.importorskip("lightgbm")
+    pytest.importorskip("catboost")
+    command = [sys.executable, "benchmarks/felt.py", "--rows", "60", "--new-rows", "200"]
+    names = ["--only", "calibrant fast", "lightgbm", "catboost"]
+    done = subprocess.run(
+        [*command, *names], cwd=ROOT, capture_output=True, text=True, check=True, timeout=300
+    )
+    assert "as multiples of lightgbm" in done.stdout
+    assert "as multiples of catboost" in done.stdout
+    assert done.stdout.count("row, mean, ms") == 3
