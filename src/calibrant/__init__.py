@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from calibrant.estimators import Training as Training
     from calibrant.estimators import Windows as Windows
     from calibrant.forecasting import Forecaster as Forecaster
+    from calibrant.forecasting import GlobalNetwork as GlobalNetwork
     from calibrant.forecasting import backtest as backtest
     from calibrant.losses import DistributionMatchingLoss as DistributionMatchingLoss
     from calibrant.metrics import calibration_test as calibration_test
@@ -44,7 +45,7 @@ except PackageNotFoundError:  # run from a source tree that was never installed
 # do not wait for torch.
 _ROOMS = {
     "estimators": (*METHODS.values(), "Ensemble", "Matching", "Training", "Windows"),
-    "forecasting": ("Forecaster", "backtest"),
+    "forecasting": ("Forecaster", "GlobalNetwork", "backtest"),
     "losses": ("DistributionMatchingLoss",),
     "metrics": ("calibration_test", "evaluate", "noise_floor"),
     "models": ("load_model",),

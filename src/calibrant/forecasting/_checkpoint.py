@@ -34,7 +34,7 @@ def train(model: Forecaster, folder: str | os.PathLike[str] | None) -> None:
     if stored.exists():
         network = model.get_params().get("estimator__network")
         found = Forecaster.load(stored, network=network if isinstance(network, nn.Module) else None)
-        model.steps_, model.correlation_ = found.steps_, found.correlation_
+        model.model_, model.correlation_ = found.model_, found.correlation_
         return
     model._train()
     stored.parent.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -59,6 +59,7 @@ class StepModel:
     design: WindowDesign
     estimator: Any
     recalibrator: AdaptiveRecalibrator | None
+    stride: ClassVar[int] = 1  # rows between two origins
 
     def fit(self, series: SeriesFrame) -> StepForecasts:
         """Train on all windows but the newest, and return forecasts of these held-out ones."""

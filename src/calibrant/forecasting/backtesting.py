@@ -16,6 +16,7 @@ from calibrant.distributions import Distribution, concatenate
 from calibrant.errors import DataError, ParameterError
 from calibrant.forecasting._backtest import Backtest, Forecasts
 from calibrant.forecasting._checkpoint import train
+from calibrant.forecasting._direct import DirectStep
 from calibrant.forecasting._progress import training_bar
 from calibrant.forecasting._step import StepForecasts, StepModel
 from calibrant.forecasting.forecaster import Forecaster
@@ -41,7 +42,9 @@ def backtest(
 
     A clone of the forecaster is fitted on the rows before `start`. Each later row is then
     forecast 1 ... horizon steps ahead with what was known at its origin: later outcomes affect
-    neither weights nor recalibration. The networks predict all rows in one pass.
+    neither weights nor recalibration. The networks predict all rows in one pass. Long horizons of
+    the `GlobalNetwork` are forecast from every 5th, 11th or 23rd origin: from horizons of 35, 77
+    and 161 steps on.
 
     Parameters
     ----------
@@ -129,24 +132,27 @@ def _forecasts(
     model: Forecaster, series: SeriesFrame, since: float, until: float, policy: Policy
 ) -> Iterator[tuple[int, Forecasts]]:
     """Move the model on to longer series; yield the forecasts of origins in [since, until)."""
+    shown = series.stacked() if model._is_direct else series
     for step, forecasts in zip(model.steps_, model._advance(series), strict=True):
         kept = (forecasts.origin >= since) & (forecasts.origin < until)
         if forecasts.dist is not None and kept.any():
-            dist = _recalibrated(step, forecasts, len(series.ids), policy)[kept]
-            index = series.index(forecasts.code[kept], forecasts.target[kept])
+            dist = _recalibrated(step, forecasts, len(shown.ids), policy)[kept]
+            index = shown.index(forecasts.code[kept], forecasts.target[kept])
             yield step.step, Forecasts(dist, forecasts.y[kept], index)
 
 
 def _recalibrated(
-    step: StepModel, forecasts: StepForecasts, n_series: int, policy: Policy
+    step: StepModel | DirectStep, forecasts: StepForecasts, n_series: int, policy: Policy
 ) -> Distribution:
     assert forecasts.dist is not None
     if step.recalibrator is None:
         return forecasts.dist
     if policy == "static":
         return step.recalibrator.transform(forecasts.dist)
-    # An outcome is known `step` time stamps after the origin, each with a row of every series.
-    return step.recalibrator.follow(forecasts.dist, forecasts.y, lag=step.step * n_series)
+    # An outcome is known `step` time stamps after the origin; every `stride` of them there is a
+    # forecast of every series.
+    lag = -(-step.step // step.stride) * n_series
+    return step.recalibrator.follow(forecasts.dist, forecasts.y, lag=lag)
 
 
 def _joined(found: dict[int, list[Forecasts]]) -> dict[int, Forecasts]:

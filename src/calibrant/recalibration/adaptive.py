@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -67,6 +67,11 @@ class AdaptiveRecalibrator:
     memory : sequence of float
         Rows that each tracker remembers; ``inf`` keeps the model's own distribution.
 
+    Attributes
+    ----------
+    levels : array of shape (35,)
+        Levels whose quantiles are tracked.
+
     Notes
     -----
     An outcome that is an atom of its distribution gets a PIT value drawn uniformly over the jump,
@@ -89,6 +94,8 @@ class AdaptiveRecalibrator:
     >>> round(coverage(static, y), 2), round(coverage(adapted, y), 2)
     (0.52, 0.9)
     """
+
+    levels: ClassVar[Array] = LEVELS
 
     def __init__(self, memory: Sequence[float] = (10.0, 30.0, 100.0, math.inf)) -> None:
         rows = np.asarray(memory, dtype=np.float64)
@@ -187,6 +194,11 @@ class AdaptiveRecalibrator:
             knots[i] = self._knots()
         known = np.maximum(np.arange(len(scores)) - (lag - 1), 0)
         return ScoreRecalibrated(dist, knots[known], LEVELS)
+
+    @property
+    def knots(self) -> Array:
+        """Normal scores of the static distribution at the recalibrated `levels`, (35,)."""
+        return self._knots()
 
     def _averaged(self) -> Array:
         """Quantiles of all trackers, weighted by their past losses, with both ends, (37,)."""
