@@ -18,6 +18,7 @@ from calibrant.forecasting._horizon_maps import (
     calibrated,
     learn_knots,
     normal_scores,
+    smooth_over_steps,
     strictly_increasing,
 )
 from calibrant.forecasting._network_training import n_steps, train_network
@@ -41,6 +42,7 @@ _LEAST_SHARE = 8  # a window to train on has an eighth of its values
 _LEAST_VALUES = 2  # to forecast from
 _FINISH = 0.25  # share of the budget after the calibration, on all windows
 _FINISH_RATE = 0.3
+_HELD_OUT_HORIZONS, _MOST_HELD_OUT = 5, 0.25
 _CHUNK = 512  # windows that are predicted at once
 
 
@@ -102,16 +104,17 @@ class DirectSteps:
     ) -> DirectSteps:
         """Steps before the training, with a recalibrator each.
 
-        Its memory counts rows: that of the default is multiplied by the number of series.
+        Its memory counts rows, of which every origin has one per series.
         """
         stride = origin_stride(horizon)
-        memory = None
-        if recalibrator is not None:
+
+        def own() -> AdaptiveRecalibrator | None:
+            if recalibrator is None:
+                return None
             memory = [rows * n_series for rows in recalibrator.memory]
-        made = [
-            DirectStep(step, None if memory is None else AdaptiveRecalibrator(memory), stride)
-            for step in range(1, horizon + 1)
-        ]
+            return AdaptiveRecalibrator(memory, symmetric=True)
+
+        made = [DirectStep(step, own(), stride) for step in range(1, horizon + 1)]
         return cls(design, horizon, settings, made)
 
     # ---- fit --------------------------------------------------------------------------------
@@ -176,7 +179,11 @@ class DirectSteps:
         """Windows to train on, and held-out ones, which are the newest."""
         tick = source.ticks(origins)
         reach = self.horizon * series.clock.step
-        train, held_out = blocked_split(tick, tick + reach, self.settings.validation_fraction)
+        times = (int(tick.max()) - int(tick.min())) // series.clock.step + 1
+        # A few horizons at least: origins closer together than one have outcomes in common.
+        least = min(_MOST_HELD_OUT, _HELD_OUT_HORIZONS * self.horizon / times)
+        fraction = max(self.settings.validation_fraction, least)
+        train, held_out = blocked_split(tick, tick + reach, fraction)
         held_out = held_out[_on_stride(tick[held_out], series, self.steps[0].stride)]
         if len(train) < _MIN_WINDOWS or len(held_out) < 1:
             raise DataError(
@@ -250,8 +257,9 @@ class DirectSteps:
         dist = self._calibrated(source, origins, chosen)
         if self.steps[0].recalibrator is None:
             return dist
-        knots = np.stack([_knots(self.steps[at].recalibrator) for at in chosen])
-        return ScoreRecalibrated(dist, np.tile(knots, (len(last), 1)), AdaptiveRecalibrator.levels)
+        learned = np.stack([_knots(step.recalibrator) for step in self.steps])
+        knots = np.tile(smooth_over_steps(learned)[chosen], (len(last), 1))
+        return ScoreRecalibrated(dist, knots, AdaptiveRecalibrator.levels)
 
     def _forecasts(
         self, series: SeriesFrame, source: WindowSource, origins: Index, seen: Ticks | None = None

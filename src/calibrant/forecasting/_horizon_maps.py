@@ -9,7 +9,6 @@ from calibrant.checks import Array
 from calibrant.distributions import Distribution, Quantiles
 
 _BANDWIDTH = 0.25  # in the logarithm of the step: step 100 learns from about 75 to 130
-_LEAST = 30  # outcomes below which a map would be noise
 _FARTHEST = 6.0  # normal score
 _APART = 1e-3  # least distance between knots, in normal scores
 _TAILS = 20.0  # outcomes that an extreme level needs beyond it to be moved fully
@@ -18,9 +17,10 @@ _TAILS = 20.0  # outcomes that an extreme level needs beyond it to be moved full
 def learn_knots(scores: Array, levels: Array) -> Array:
     """Normal scores at which the levels of each step are attained, (H, Q).
 
-    The quantiles of step h's scores, averaged over neighbouring steps: forecasts 100 and 101
-    steps ahead are miscalibrated alike. Where few outcomes lie beyond a level its knot is shrunk
-    towards that of a calibrated forecast.
+    Central intervals become as wide as the absolute scores of step h ask for, averaged over
+    neighbouring steps: forecasts 100 and 101 steps ahead are miscalibrated alike. Where few
+    outcomes lie beyond a level its knot is shrunk towards that of a calibrated forecast. The
+    median stays.
 
     Parameters
     ----------
@@ -29,21 +29,32 @@ def learn_knots(scores: Array, levels: Array) -> Array:
     levels : array of shape (Q,)
     """
     nominal = ndtri(levels)
-    horizon = scores.shape[1]
     count = np.isfinite(scores).sum(axis=0)  # (H,)
-    quantiles = np.tile(nominal, (horizon, 1))
-    enough = count >= _LEAST
-    if not enough.any():
+    quantiles = np.tile(nominal, (scores.shape[1], 1))
+    some = count > 0
+    if not some.any():
         return quantiles
-    bounded = np.clip(scores[:, enough], -_FARTHEST, _FARTHEST)
-    quantiles[enough] = np.nanquantile(bounded, levels, axis=0, method="weibull").T
-    distance = np.subtract.outer(*(2 * [np.log(np.arange(1, horizon + 1))])) / _BANDWIDTH
-    weights = np.exp(-0.5 * distance**2) * count * enough
-    total = weights.sum(axis=1, keepdims=True)
-    smooth = np.where(total > 0, weights @ quantiles / np.maximum(total, 1e-300), nominal)
-    beyond = count.max() * np.minimum(levels, 1.0 - levels)
-    trust = beyond / (beyond + _TAILS)
-    return _apart(nominal + trust * (smooth - nominal))
+    # Both tails together: a few weeks show how wide the errors are, but their mean is that of
+    # these weeks alone, and a shift of the median would carry it into the future.
+    far = np.minimum(np.abs(scores[:, some]), _FARTHEST)
+    width = np.nanquantile(far, np.abs(2.0 * levels - 1.0), axis=0, method="weibull").T
+    quantiles[some] = np.where(levels == 0.5, 0.0, np.sign(levels - 0.5) * width)
+    # Outcomes of one origin depend on each other: those of neighbouring steps do not add up.
+    beyond = count[:, None] * np.minimum(levels, 1.0 - levels)
+    trust = smooth_over_steps(beyond / (beyond + _TAILS))
+    return _apart(nominal + trust * (smooth_over_steps(quantiles, count) - nominal))
+
+
+def smooth_over_steps(values: Array, weights: Array | None = None) -> Array:
+    """Average the values (H, Q) of each step with those of its neighbours.
+
+    The kernel is Gaussian in the logarithm of the step.
+    """
+    log_step = np.log(np.arange(1, len(values) + 1))
+    kernel = np.exp(-0.5 * (np.subtract.outer(log_step, log_step) / _BANDWIDTH) ** 2)
+    if weights is not None:
+        kernel = kernel * np.maximum(weights, 1e-9)
+    return np.asarray(kernel @ values / kernel.sum(axis=1, keepdims=True))
 
 
 def calibrated(dist: Quantiles, knots: Array) -> Quantiles:

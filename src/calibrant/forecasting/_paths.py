@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
-from calibrant.checks import Array
+from calibrant.checks import Array, Index
 from calibrant.distributions import Distribution
+from calibrant.errors import DataError, ParameterError
 
 _MIN_ORIGINS = 10  # too few to estimate the dependence below
 
@@ -57,3 +60,35 @@ def joint_sample(
     )
     levels = np.clip(ndtr(scores), 2.0**-54, 1.0 - 2.0**-53)  # (k, n, H)
     return np.stack([dist.ppf(levels[:, :, j].T).T for j, dist in enumerate(steps)], axis=2)
+
+
+def sums_of_steps(paths: Array, groups: Sequence[Sequence[Index]]) -> Array:
+    """Sums over groups of steps, (rows, k): all of the first series, then of the second.
+
+    Parameters
+    ----------
+    paths : array of shape (k, n, H)
+    groups : for each of the n series a sequence of positions, the steps of each sum
+    """
+    return np.stack(
+        [paths[:, at, group].sum(axis=1) for at, own in enumerate(groups) for group in own]
+    )
+
+
+def total_periods(stamps: pd.Index[Any], total: str) -> pd.Index[Any]:
+    """Name of the sum that each of H stamps belongs to, (H,)."""
+    if total == "horizon":
+        return pd.Index(np.zeros(len(stamps), np.intp))
+    if not isinstance(stamps, pd.DatetimeIndex | pd.PeriodIndex):
+        raise DataError(
+            f"total={total!r} needs time stamps, but the rows of the series are only numbered: "
+            'use total="horizon".'
+        )
+    try:
+        if isinstance(stamps, pd.PeriodIndex):
+            return stamps.asfreq(total)
+        return stamps.tz_localize(None).to_period(total)
+    except ValueError as error:
+        raise ParameterError(
+            f'total must be "horizon" or a frequency of pandas such as "D", got {total!r}: {error}'
+        ) from error

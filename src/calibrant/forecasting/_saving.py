@@ -144,7 +144,9 @@ def _restored(
         made, copies = clone(loaded[0]), 1
     model.estimator = made if parameters["estimator"] else None
     if model.recalibrate == _CUSTOM and first is not None:
-        model.recalibrate = AdaptiveRecalibrator([rows / copies for rows in first.memory])
+        model.recalibrate = AdaptiveRecalibrator(
+            [rows / copies for rows in first.memory], symmetric=first.symmetric
+        )
     return model
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from calibrant.checks import Array, Index
+from calibrant.checks import Array, Flags, Index
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError
 from calibrant.estimators import Training
@@ -41,6 +41,16 @@ class StepForecasts:
     target: Ticks
     y: Array
     dist: Distribution | None
+
+    def take(self, rows: Flags) -> StepForecasts:
+        """Return the forecasts of a mask."""
+        return StepForecasts(
+            self.code[rows],
+            self.origin[rows],
+            self.target[rows],
+            self.y[rows],
+            None if self.dist is None else self.dist[rows],
+        )
 
 
 @dataclass

@@ -15,13 +15,18 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from torch import nn
 
-from calibrant.checks import Array
-from calibrant.distributions import Distribution
+from calibrant.checks import Array, Index
+from calibrant.distributions import Distribution, Empirical
 from calibrant.errors import DataError, NotFittedError, ParameterError
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._covariates import Covariates
 from calibrant.forecasting._direct import DirectSteps
-from calibrant.forecasting._paths import joint_sample, step_correlation
+from calibrant.forecasting._paths import (
+    joint_sample,
+    step_correlation,
+    sums_of_steps,
+    total_periods,
+)
 from calibrant.forecasting._progress import training_bar
 from calibrant.forecasting._read import read_table
 from calibrant.forecasting._report import Repair, SeriesReport
@@ -32,6 +37,8 @@ from calibrant.forecasting.global_network import GlobalNetwork
 from calibrant.forecasting.series_frame import SeriesFrame
 from calibrant.persistence import read_model, savable_model
 from calibrant.recalibration import AdaptiveRecalibrator
+
+_TOTAL_PATHS = 2000  # the 5% quantile of a sum is then off by 0.5%
 
 
 @savable_model
@@ -85,7 +92,7 @@ class Forecaster(BaseEstimator):
     steps_ : list
         Recalibration, and the estimator if each has its own, of the steps 1 ... horizon.
     correlation_ : array of shape (horizon, horizon)
-        Dependence between the steps, from the held-out origins; see `sample_paths`.
+        Dependence between the steps, from the held-out origins; see `predict_paths`.
     series_ : SeriesFrame
         All rows seen so far.
 
@@ -306,7 +313,9 @@ class Forecaster(BaseEstimator):
 
     # ---- predict ----------------------------------------------------------------------------
 
-    def predict_dist(self, fh: Any = None, X: Any = None) -> Distribution:
+    def predict_dist(
+        self, fh: Any = None, X: Any = None, *, total: str | None = None
+    ) -> Distribution:
         """Predictive distribution of every step, from the last row seen.
 
         Parameters
@@ -316,13 +325,23 @@ class Forecaster(BaseEstimator):
         X : frame or array, optional
             Values of the known-future covariates at the coming time stamps, up to the largest
             step.
+        total : str, optional
+            Sums instead of steps: "horizon" for all steps, or a frequency of pandas such as "D"
+            for those of each day. They are sums over 2,000 joint paths, see `predict_paths`.
 
         Returns
         -------
         Distribution
             One row per step; for a panel the steps of the first series, then of the second ...
+            With `total` one row per sum instead; `future_index` has their times.
         """
-        return self._predict_all(self._checked_steps(fh), X)
+        steps = self._checked_steps(fh)
+        if total is None:
+            return self._predict_all(steps, X)
+        self._check_fitted()
+        groups = self._total_groups(steps, total)
+        paths = self._joint_paths(steps, X, _TOTAL_PATHS, 0)  # (k, n, H)
+        return Empirical(sums_of_steps(paths, groups))
 
     def predict(self, fh: Any = None, X: Any = None) -> Array:
         """Mean of every step, in the order of `predict_dist`."""
@@ -343,9 +362,9 @@ class Forecaster(BaseEstimator):
         """Quantiles at any levels, (n, L), or (n,) for one level."""
         return self.predict_dist(fh, X).ppf(alpha)
 
-    def sample_paths(
+    def predict_paths(
         self,
-        k: int = 100,
+        n: int = 100,
         fh: Any = None,
         X: Any = None,
         random_state: int | np.random.Generator | None = None,
@@ -353,24 +372,59 @@ class Forecaster(BaseEstimator):
         """Draw joint paths over the steps, for the distribution of sums, maxima and the like.
 
         Each step keeps its predictive distribution; a Gaussian copula with the correlation
-        `correlation_` of held-out forecast errors joins them.
+        `correlation_` of held-out forecast errors joins them. Series are independent of each
+        other.
+
+        Parameters
+        ----------
+        n : int
+            Number of paths.
 
         Returns
         -------
-        array of shape (k, H), or (k, n_series, H) for a panel
+        array of shape (n, H), or (n, n_series, H) for a panel or several targets
         """
-        steps = self._checked_steps(fh)
-        parts = self._predict_steps(steps, X)
-        chosen = np.array(steps) - 1
-        correlation = self.correlation_[np.ix_(chosen, chosen)]
-        paths = joint_sample(parts, correlation, k, random_state)
+        paths = self._joint_paths(self._checked_steps(fh), X, n, random_state)
         return paths if paths.shape[1] > 1 or self.series_.is_panel else paths[:, 0]
 
-    def future_index(self, fh: Any = None) -> pd.Index[Any]:
-        """Time stamps of the rows of `predict`, with the series for a panel."""
+    sample_paths = predict_paths  # its former name
+
+    def _joint_paths(
+        self, steps: list[int], X: Any, n: int, random_state: int | np.random.Generator | None
+    ) -> Array:
+        """Joint paths of every series, (n, n_series, H)."""
+        parts = self._predict_steps(steps, X)
+        chosen = np.array(steps) - 1
+        return joint_sample(parts, self.correlation_[np.ix_(chosen, chosen)], n, random_state)
+
+    def _total_groups(self, steps: list[int], total: str) -> list[list[Index]]:
+        """Positions of the steps of each sum, for every series."""
+        series = self._one_target()
+        _, tick = series.next_rows(steps)
+        found = []
+        for row in tick.reshape(len(series.ids), len(steps)):
+            periods = total_periods(series.clock.stamps(row), total)
+            found.append([np.flatnonzero(periods == each) for each in periods.unique()])
+        return found
+
+    def _one_target(self) -> SeriesFrame:
+        """Every series with one target, in the order of forecasts."""
+        return self.series_.stacked() if self._is_direct else self.series_
+
+    def future_index(self, fh: Any = None, *, total: str | None = None) -> pd.Index[Any]:
+        """Time stamps of the rows of `predict`, with the series for a panel.
+
+        With `total`, the first time stamp of each sum.
+        """
         self._check_fitted()
-        series = self.series_.stacked() if self._is_direct else self.series_
-        return series.index(*series.next_rows(self._checked_steps(fh)))
+        steps = self._checked_steps(fh)
+        series = self._one_target()
+        index = series.index(*series.next_rows(steps))
+        if total is None:
+            return index
+        groups = self._total_groups(steps, total)
+        first = [at * len(steps) + group[0] for at, own in enumerate(groups) for group in own]
+        return index.take(np.array(first))
 
     def _predict_all(self, steps: list[int], X: Any) -> Distribution:
         """Predictive distributions, sorted by series, then by step."""

@@ -31,7 +31,7 @@ class GlobalNetwork(BaseEstimator):
     hidden : int, default 256
         Units of the hidden layer.
     dropout : float, default 0.3
-    epochs : float, default 1.5
+    epochs : float, default 2
         Passes over all windows of all series. They overlap, so that one or two are enough.
     batch_size : int, default 128
         Windows per step of the optimiser.
@@ -58,10 +58,10 @@ class GlobalNetwork(BaseEstimator):
     members: int = 3
     hidden: int = 256
     dropout: float = 0.3
-    epochs: float = 1.5
+    epochs: float = 2.0
     batch_size: int = 128
     lr: float = 2e-3
-    weight_decay: float = 0.01
+    weight_decay: float = 0.1
     season: int | Literal["auto"] = "auto"
     validation_fraction: float = 0.1
     device: str = "auto"
