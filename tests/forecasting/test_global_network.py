@@ -303,3 +303,11 @@ def test_hourly_clocks_have_seasons_of_a_day() -> None:
     model = forecaster().fit(hourly(300))
     assert model.series_.clock.season == DAY
     assert coverage(model.predict_dist(), model.predict()) == 1.0
+
+
+def test_the_report_says_what_the_network_does_with_gaps() -> None:
+    y = daily(300)
+    y.iloc[50] = np.nan
+    with pytest.warns(DataWarning, match="gaps are filled with earlier seasons"):
+        model = forecaster().fit(y)
+    assert model.report_.bridged

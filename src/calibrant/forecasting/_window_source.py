@@ -19,6 +19,7 @@ from calibrant.persistence import savable_part
 
 _LEAST_SEASONS = 4  # in a window, to estimate quantiles of each phase
 _FLOOR = 0.1  # of a series' scale, added to that of a window: a calm one must not explode
+_RANGE = 0.01, 0.99  # quantiles of an input between which it may vary
 _FILL_ROUNDS = 3  # seasons that a filled gap may reach back
 
 
@@ -42,11 +43,11 @@ class Scaled(NamedTuple):
 @savable_part
 @dataclass(frozen=True)
 class InputScaling:
-    """Location and scale of the inputs, from training rows.
+    """Location, scale and range of the inputs, from training rows.
 
     Attributes
     ----------
-    loc, scale : arrays of shape (c,)
+    loc, scale, low, high : arrays of shape (c,)
         Of known, past and static inputs, in this order.
     series : array of shape (n_series,)
         Mean absolute deviation of every series.
@@ -54,6 +55,8 @@ class InputScaling:
 
     loc: Array
     scale: Array
+    low: Array
+    high: Array
     series: Array
 
     @classmethod
@@ -63,7 +66,16 @@ class InputScaling:
         loc, scale = np.zeros(inputs.shape[1]), np.ones(inputs.shape[1])
         loc[seen] = np.nanmean(inputs[:, seen], axis=0)
         scale[seen] = np.nanstd(inputs[:, seen], axis=0)
-        return cls(loc, np.where(scale > 0, scale, 1.0), series_scales(series))
+        low, high = loc.copy(), loc.copy()
+        low[seen], high[seen] = np.nanquantile(inputs[:, seen], _RANGE, axis=0)
+        return cls(loc, np.where(scale > 0, scale, 1.0), low, high, series_scales(series))
+
+    def apply(self, inputs: Array) -> Array:
+        """Scaled inputs; beyond the range of training they stay at its ends.
+
+        A network extrapolates without restraint: the first frost would be a leap into the unknown.
+        """
+        return (np.clip(inputs, self.low, self.high) - self.loc) / self.scale
 
     def with_new(self, series: SeriesFrame) -> Array:
         """Scales of all series of a frame: those of training, and of new ones their own."""
@@ -123,7 +135,7 @@ class WindowSource:
         self.values = self.grid.spread_out(series.y)
         self.season = series.clock.season if season is None else season
         stops = np.cumsum([calendar.shape[1] + future.shape[1], past.shape[1]])
-        scaled = np.nan_to_num((inputs - self.scaling.loc) / self.scaling.scale)
+        scaled = np.nan_to_num(self.scaling.apply(inputs))
         known, past, static = np.split(scaled, stops, axis=1)
         code = np.where(self.grid.code < n_embedded, self.grid.code + 1, 0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -212,7 +213,7 @@ class Forecaster(BaseEstimator):
             admit=isinstance(self.model_, DirectSteps),
         )
         series = self.series_.append(self.design_.covariates.encode(new))
-        series.report.warn_or_raise(self.repair)
+        replace(series.report, bridged=self._is_direct).warn_or_raise(self.repair)
         for step, forecasts in zip(self.steps_, self._advance(series), strict=True):
             if step.recalibrator is not None and forecasts.dist is not None:
                 step.recalibrator.update(forecasts.dist, forecasts.y)
@@ -259,9 +260,10 @@ class Forecaster(BaseEstimator):
             )
         encoded = covariates.encode(series)
         covariates.check_static(encoded)
-        series.report.warn_or_raise(self.repair)
+        report = replace(series.report, bridged=self._is_direct)
+        report.warn_or_raise(self.repair)
         calendar = Calendar.choose(self.calendar, self.holidays, series)
-        self.report_, self.series_ = series.report, encoded
+        self.report_, self.series_ = report, encoded
         self.design_ = WindowDesign(self.window, covariates, calendar)
 
     def _train(self) -> None:
