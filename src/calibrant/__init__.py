@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from calibrant.estimators import Windows as Windows
     from calibrant.estimators import make_pipeline as make_pipeline
     from calibrant.forecasting import Forecaster as Forecaster
+    from calibrant.forecasting import GlobalNetwork as GlobalNetwork
     from calibrant.forecasting import backtest as backtest
     from calibrant.losses import DistributionMatchingLoss as DistributionMatchingLoss
     from calibrant.metrics import calibration_test as calibration_test
@@ -51,7 +52,7 @@ _ROOMS = {
         *METHODS.values(),
         *("DistributionPipeline", "Ensemble", "Matching", "Training", "Windows", "make_pipeline"),
     ),
-    "forecasting": ("Forecaster", "backtest"),
+    "forecasting": ("Forecaster", "GlobalNetwork", "backtest"),
     "losses": ("DistributionMatchingLoss",),
     "metrics": ("calibration_test", "evaluate", "noise_floor"),
     "models": ("load_model",),

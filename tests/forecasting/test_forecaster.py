@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from tests.forecasting.conftest import hourly, tiny, wave
 
-from calibrant import Forecaster, MMDRegressor
+from calibrant import Forecaster, GlobalNetwork
 from calibrant.errors import CalibrantError, DataError, DataWarning, NotFittedError, ParameterError
 from calibrant.estimators import NetworkRegressor
 from calibrant.recalibration import AdaptiveRecalibrator
@@ -77,10 +77,8 @@ def test_same_seed_same_forecast_and_clones_are_unfitted(y: NDArray[np.float64])
     np.testing.assert_array_equal(again.fit(y).predict_quantiles(), model.predict_quantiles())
 
 
-def test_the_default_is_the_calibrated_lstm() -> None:
-    estimator = Forecaster()._estimator()
-    assert isinstance(estimator, MMDRegressor)
-    assert estimator.network == "lstm"
+def test_the_default_is_one_network_for_all_steps() -> None:
+    assert isinstance(Forecaster()._estimator(), GlobalNetwork)
 
 
 def test_recurrent_networks_run(y: NDArray[np.float64]) -> None:

@@ -6,7 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr
 from sklearn.base import BaseEstimator
+from sklearn.covariance import ledoit_wolf
 
 from calibrant import Forecaster
 from calibrant.distributions import Normal
@@ -86,3 +88,22 @@ def test_each_step_of_a_path_keeps_its_distribution() -> None:
 def test_too_few_origins_say_nothing_of_dependence() -> None:
     u = np.random.default_rng(0).random(5)
     np.testing.assert_array_equal(step_correlation(np.column_stack([u, u])), np.eye(2))
+
+
+def test_few_origins_show_how_dependence_fades_with_the_distance() -> None:
+    steps, n = 40, 30
+    distance = np.abs(np.subtract.outer(np.arange(steps), np.arange(steps)))
+    truth = 0.9**distance
+    errors = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        scores = rng.multivariate_normal(np.zeros(steps), truth, size=n)
+        found = step_correlation(ndtr(scores))
+        np.testing.assert_allclose(np.diag(found), 1.0)
+        assert np.linalg.eigvalsh(found).min() > 0
+        to_independence, _ = ledoit_wolf(scores)
+        spread = np.sqrt(np.diag(to_independence))
+        others = np.corrcoef(scores, rowvar=False), to_independence / np.outer(spread, spread)
+        errors.append([np.mean((each - truth) ** 2) for each in (found, *others)])
+    mine, sample, independence = np.mean(errors, axis=0)
+    assert mine < min(sample, independence)

@@ -202,6 +202,19 @@ def test_a_state_is_a_copy() -> None:
     assert json.dumps({key: value.tolist() for key, value in kept.items()}) == before
 
 
+def test_a_symmetric_one_widens_both_sides_and_leaves_the_median() -> None:
+    n = 2000
+    y = np.random.default_rng(1).normal(0.5, 3.0, n)  # a bias, and three times the spread
+    rule = AdaptiveRecalibrator(symmetric=True)
+    adapted = rule.follow(standard(n), y)
+    np.testing.assert_allclose(adapted.ppf(0.5), 0.0, atol=1e-9)
+    np.testing.assert_allclose(adapted.ppf(0.1), -adapted.ppf(0.9))
+    assert abs(coverage(adapted[500:], y[500:]) - 0.9) < 0.03
+    np.testing.assert_array_equal(rule.knots, rule.transform(standard(1)).knots[0])
+    again = AdaptiveRecalibrator.from_state(rule.state())
+    np.testing.assert_array_equal(again.knots, rule.knots)
+
+
 def test_a_damaged_state() -> None:
     state = AdaptiveRecalibrator().state()
     with pytest.raises(ModelFileError, match="Not the state of an AdaptiveRecalibrator: KeyError"):

@@ -17,8 +17,10 @@ from calibrant.cli._output import Messages
 from calibrant.cli._series_options import Roles
 from calibrant.errors import DataError
 from calibrant.estimators import MMDRegressor, limited_epochs
-from calibrant.forecasting import Forecaster
+from calibrant.forecasting import Forecaster, GlobalNetwork
 from calibrant.tables import is_categorical, read_table
+
+_LONGEST_WINDOW = 336  # two weeks of hours
 
 
 class Series(NamedTuple):
@@ -71,28 +73,42 @@ def check_future(series: Series, horizon: int, path: Path) -> None:
 
 
 def make_forecaster(
-    roles: Roles, horizon: int, window: int | None, network: Any, epochs: int | None, **common: Any
+    series: Series,
+    horizon: int,
+    window: int | None,
+    network: Any,
+    epochs: int | None,
+    **common: Any,
 ) -> Forecaster:
     """Return the forecaster that the options ask for.
 
     Parameters
     ----------
-    roles : Roles
+    series : Series
     horizon : int
     window : int or None
-        None for the horizon, at least 5.
-    network : {"lstm", "gru", "mlp"}
+        None for the horizon, at least 5; the global network looks back further.
+    network : {"global", "lstm", "gru", "mlp"}
     epochs : int or None
         Largest number of epochs per stage.
     **common
         Parameters that `Forecaster` takes as they are.
     """
-    estimator = MMDRegressor(network=network)
-    if epochs is not None:
-        estimator.set_params(**limited_epochs("default", epochs))
+    roles = series.roles
+    least = max(5, horizon)
+    estimator: Any
+    if network == "global":
+        estimator = GlobalNetwork()
+        estimator.set_params(epochs=min(estimator.epochs, epochs or np.inf))
+        names = 1 if roles.series_id is None else series.y[roles.series_id].nunique()
+        least = max(least, min(_LONGEST_WINDOW, len(series.y) // names // 4))
+    else:
+        estimator = MMDRegressor(network=network)
+        if epochs is not None:
+            estimator.set_params(**limited_epochs("default", epochs))
     return Forecaster(
         estimator,
-        window=max(5, horizon) if window is None else window,
+        window=least if window is None else window,
         horizon=horizon,
         past=roles.past,
         future=roles.future,

@@ -30,7 +30,11 @@ Static = Annotated[
 ]
 Horizon = Annotated[int, count(help="Steps to look ahead.")]
 Window = Annotated[
-    int | None, count(help="Rows to look back on.", show_default="the horizon, at least 5")
+    int | None,
+    count(
+        help="Rows to look back on.",
+        show_default="the horizon, at least 5; global: a quarter of the rows, at most 336",
+    ),
 ]
 Coverage = Annotated[
     float,
@@ -38,7 +42,13 @@ Coverage = Annotated[
         callback=check_levels, help="Share of targets an interval should cover.", metavar="P"
     ),
 ]
-Network = Annotated[str, one_of(("lstm", "gru", "mlp"), help="lstm, gru or mlp.")]
+Network = Annotated[
+    str,
+    one_of(
+        ("global", "lstm", "gru", "mlp"),
+        help="global: one for all steps and series; lstm, gru or mlp: one for each step.",
+    ),
+]
 
 
 @dataclass(frozen=True)

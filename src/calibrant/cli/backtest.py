@@ -50,7 +50,7 @@ def backtest(
     past: series_option.Past = None,
     future: series_option.Future = None,
     static: series_option.Static = None,
-    network: series_option.Network = "lstm",
+    network: series_option.Network = "global",
     epochs: option.Epochs = None,
     seed: option.Seed = 0,
     figure: option.Figure = None,
@@ -64,7 +64,7 @@ def backtest(
     """Forecast every row from --start on with what was known before it, and score that.
 
     Scores are printed by horizon and over time, ECPE beside what a perfect forecaster would show
-    by chance.
+    by chance, CRPS beside that of seasonal naive with calibrated intervals.
     """
     check_table_output(out, force=force)
     check_output(figure, force=force)
@@ -74,7 +74,7 @@ def backtest(
     messages = Messages(quiet=quiet)
     roles = Roles(target, time, series_id, past or [], future or [], static or [])
     series = read_series(data, roles, messages)
-    model = make_forecaster(series.roles, horizon, window, network, epochs, random_state=seed)
+    model = make_forecaster(series, horizon, window, network, epochs, random_state=seed)
     how: dict[str, Any] = {"start": _position_or_time(start), "policy": policy, "every": every}
     with messages.warnings_as_notes():
         result = run_backtest(model, series.y, series.X, verbose=messages.shows_progress, **how)
@@ -111,6 +111,7 @@ def _score_table(scores: pd.DataFrame, coverage: float) -> str:
             "floor": f"{row['ecpe_floor']:.4f}",
             f"{100 * coverage:.4g}% cover": f"{row['coverage']:.1%}",
             "CRPS": format_number(row["crps"]),
+            **({"naive": format_number(row["naive_crps"])} if "naive_crps" in row else {}),
             "RMSE": format_number(row["rmse"]),
             "EPIW": format_number(row["epiw"]),
         }

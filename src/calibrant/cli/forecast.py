@@ -31,7 +31,7 @@ def forecast(
     past: series_option.Past = None,
     future: series_option.Future = None,
     static: series_option.Static = None,
-    network: series_option.Network = "lstm",
+    network: series_option.Network = "global",
     epochs: option.Epochs = None,
     seed: option.Seed = 0,
     figure: option.Figure = None,
@@ -43,7 +43,7 @@ def forecast(
 ) -> None:
     """Learn a series and forecast its next steps.
 
-    One network learns each step of the horizon. Rows after the last target are the time to come:
+    One network learns all steps of the horizon. Rows after the last target are the time to come:
     they hold the values of --future covariates. The columns are time, mean, stddev, lower_90 and
     upper_90 for --coverage 0.9.
     """
@@ -61,7 +61,7 @@ def forecast(
     if future:
         check_future(series, horizon, data)
     common = {"random_state": seed, "verbose": messages.shows_progress}
-    model = make_forecaster(series.roles, horizon, window, network, epochs, **common)
+    model = make_forecaster(series, horizon, window, network, epochs, **common)
     with messages.warnings_as_notes():
         model.fit(series.y, series.X)
         table = _forecast_table(model, series.X, coverage)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -12,9 +12,10 @@ import pandas as pd
 from calibrant.checks import Array
 from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
-from calibrant.metrics import evaluate
+from calibrant.metrics import coverage, crps, evaluate
 
-_SHOWN = ("n", "ecpe", "ecpe_floor", "coverage", "crps", "rmse", "epiw")  # fit into a line
+# What fits into a line.
+_SHOWN = ("n", "ecpe", "ecpe_floor", "coverage", "crps", "naive_crps", "rmse", "epiw")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +51,16 @@ class Backtest:
     policy : str
     tested : int
         Rows from the start on; those without a complete window or a target have no forecast.
+    baseline : dict of int to Forecasts
+        Seasonal naive forecasts of the same rows: the last season repeated, with intervals from
+        its errors on the training rows, which adapt over time unless the policy is "static".
     """
 
     by_horizon: dict[int, Forecasts]
     forecaster: Any
     policy: str
     tested: int
+    baseline: dict[int, Forecasts] = field(default_factory=dict)
 
     @property
     def dist(self) -> Distribution:
@@ -75,6 +80,8 @@ class Backtest:
     def scores(self, *, coverage: float = 0.9) -> pd.DataFrame:
         """Every metric of each horizon, with the noise floors of calibration errors.
 
+        ``naive_crps`` and ``naive_coverage`` are those of the seasonal naive baseline.
+
         Parameters
         ----------
         coverage : float
@@ -82,6 +89,7 @@ class Backtest:
         """
         rows = {
             step: _scores(found.dist, found.y_true, coverage)
+            | _naive_scores(self.baseline.get(step), coverage)
             for step, found in self.by_horizon.items()
         }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("horizon")
@@ -116,10 +124,11 @@ class Backtest:
     def __str__(self) -> str:
         first, n = self.by_horizon[1], len(self.by_horizon[1])
         left_out = f", {self.tested - n:,} without a complete window" if n < self.tested else ""
-        scores = self.scores()[[*_SHOWN]].round(4).to_string()
+        scores = self.scores()
+        shown = scores[[name for name in _SHOWN if name in scores]].round(4).to_string()
         return (
             f"Back-test, policy {self.policy!r}: {n:,} of {self.tested:,} rows{left_out}, from "
-            f"{first.index[0]} to {first.index[-1]}\n{scores}"
+            f"{first.index[0]} to {first.index[-1]}\n{shown}"
         )
 
     def _at(self, horizon: int) -> Forecasts:
@@ -134,6 +143,15 @@ def _scores(dist: Distribution, y: Array, coverage: float) -> dict[str, float]:
     found = evaluate(dist, y, coverage=coverage)
     floors = {f"{name}_floor": floor.expected for name, floor in found.floors.items()}
     return {"n": found.n, **found.metrics, **floors}
+
+
+def _naive_scores(found: Forecasts | None, level: float) -> dict[str, float]:
+    if found is None:
+        return {}
+    return {
+        "naive_crps": crps(found.dist, found.y_true),
+        "naive_coverage": coverage(found.dist, found.y_true, coverage=level),
+    }
 
 
 def _table(found: Forecasts, step: int, coverage: float) -> pd.DataFrame:

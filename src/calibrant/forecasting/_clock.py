@@ -119,6 +119,19 @@ class Clock:
         return f"{ticks} {noun}{'' if ticks == 1 else 's'}"
 
     @property
+    def season(self) -> int:
+        """Rows per season: a day for steps below a day, else a week or a year; 1 for neither."""
+        per_year = {"month start": 12, "month end": 12}
+        if self.unit in per_year:
+            return max(1, per_year[self.unit] // self.step)
+        if self.unit == "business day":
+            return 5 if self.step == 1 else 1
+        if self.unit == "integer":
+            return 1
+        cycle = DAY if self.step < DAY else 7 * DAY
+        return cycle // self.step if cycle % self.step == 0 else 1
+
+    @property
     def _counts_elapsed_time(self) -> bool:
         return self.unit == "nanosecond" and self.step < DAY
 

@@ -17,7 +17,7 @@ class SeriesReport:
 
     Time is never shifted and no value is filled in: rows are sorted, of repeated time stamps the
     last row is kept, and windows that would cross a gap, or contain or predict a missing value,
-    are left out.
+    are left out, unless the model can use them (`bridged`).
 
     Attributes
     ----------
@@ -33,6 +33,9 @@ class SeriesReport:
         Length of the longest gap.
     missing_target, missing_inputs : int
         Rows without a target, or without one of the covariates.
+    bridged : bool
+        Whether windows with gaps and missing values are used, as the `GlobalNetwork` does, which
+        fills its inputs and leaves missing targets out of its loss.
 
     Examples
     --------
@@ -50,24 +53,30 @@ class SeriesReport:
     longest_gap: str = ""
     missing_target: int = 0
     missing_inputs: int = 0
+    bridged: bool = False
 
     @property
     def notes(self) -> list[str]:
         """One sentence per finding."""
+        at_gaps, at_target, at_inputs = (
+            (
+                "windows read them as missing values",
+                "a window's gaps are filled with earlier seasons, missing targets not learned",
+                "they count as average",
+            )
+            if self.bridged
+            else (
+                "no window crosses one",
+                "windows that contain or predict one are left out",
+                "windows that contain one are left out",
+            )
+        )
         found = [
             (self.unsorted, "row", "came out of order: the series was sorted by time"),
             (self.repeated, "row", "with the time stamp of a later one: the last one is kept"),
-            (self.gaps, "gap", f"in time, the longest {self.longest_gap}: no window crosses one"),
-            (
-                self.missing_target,
-                "row",
-                "without a target: windows that contain or predict one are left out",
-            ),
-            (
-                self.missing_inputs,
-                "row",
-                "without a covariate: windows that contain one are left out",
-            ),
+            (self.gaps, "gap", f"in time, the longest {self.longest_gap}: {at_gaps}"),
+            (self.missing_target, "row", f"without a target: {at_target}"),
+            (self.missing_inputs, "row", f"without a covariate: {at_inputs}"),
         ]
         return [
             f"{count:,} {what}{'' if count == 1 else 's'} {became}."

@@ -18,7 +18,10 @@ from calibrant.estimators import NetworkRegressor
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._clock import Clock
 from calibrant.forecasting._covariates import Covariates
+from calibrant.forecasting._direct import DirectSteps
+from calibrant.forecasting._direct_saving import direct_state, restore_direct
 from calibrant.forecasting._report import SeriesReport
+from calibrant.forecasting._separate import SeparateSteps
 from calibrant.forecasting._step import StepModel
 from calibrant.forecasting._windows import WindowDesign
 from calibrant.forecasting.series_frame import SeriesFrame
@@ -35,7 +38,8 @@ _CUSTOM = "custom"  # stands for a recalibrator that the user has configured
 
 def save_forecaster(model: Forecaster, path: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Write a fitted forecaster to a folder."""
-    for step in model.steps_:
+    direct = isinstance(model.model_, DirectSteps)
+    for step in [] if direct else model.steps_:
         if not isinstance(step.estimator, NetworkRegressor):
             raise ParameterError(
                 f"A {type(step.estimator).__name__} can't be saved, only estimators of the library."
@@ -69,7 +73,9 @@ def save_forecaster(model: Forecaster, path: str | os.PathLike[str], *, overwrit
         if step.recalibrator is not None:
             for name, array in step.recalibrator.state().items():
                 tensors[f"recalibrator.{step.step}.{name}"] = array
-    parts = {f"step_{step.step}": step.estimator.save for step in model.steps_}
+    parts = {} if direct else {f"step_{step.step}": step.estimator.save for step in model.steps_}
+    if isinstance(model.model_, DirectSteps):
+        manifest["direct"] = direct_state(model.model_, tensors)
     write_model(path, manifest, tensors, parts=parts, overwrite=overwrite)
 
 
@@ -114,20 +120,33 @@ def _restored(
         pd.DataFrame(tensors["series.covariates"], columns=covariates.columns(covariates.names)),
     )
     model.correlation_, model.fh_ = tensors["correlation"], list(manifest["fh"])
-    model.steps_ = [
-        StepModel(
-            step,
-            model.design_,
-            load_any(path / f"step_{step}", network=network),
-            _recalibrator(tensors, step),
+    recalibrators = [_recalibrator(tensors, step) for step in range(1, model.horizon + 1)]
+    first = recalibrators[0]
+    if "direct" in manifest:
+        model.model_ = restore_direct(
+            manifest["direct"], tensors, model.design_, model.horizon, recalibrators
         )
-        for step in range(1, model.horizon + 1)
-    ]
-    first = model.steps_[0]
-    # All steps are clones of one estimator, except for their seeds.
-    model.estimator = clone(first.estimator) if parameters["estimator"] else None
-    if model.recalibrate == _CUSTOM and first.recalibrator is not None:
-        model.recalibrate = AdaptiveRecalibrator(first.recalibrator.memory)
+        made = clone(model.model_.settings)
+        copies = model.model_.n_trained
+    else:
+        loaded = [
+            load_any(path / f"step_{step}", network=network) for step in range(1, model.horizon + 1)
+        ]
+        model.model_ = SeparateSteps(
+            [
+                StepModel(step, model.design_, estimator, recalibrator)
+                for step, (estimator, recalibrator) in enumerate(
+                    zip(loaded, recalibrators, strict=True), start=1
+                )
+            ]
+        )
+        # All steps are clones of one estimator, except for their seeds.
+        made, copies = clone(loaded[0]), 1
+    model.estimator = made if parameters["estimator"] else None
+    if model.recalibrate == _CUSTOM and first is not None:
+        model.recalibrate = AdaptiveRecalibrator(
+            [rows / copies for rows in first.memory], symmetric=first.symmetric
+        )
     return model
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from calibrant.checks import Array, Index
+from calibrant.checks import Array, Flags, Index
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError
 from calibrant.estimators import Training
@@ -42,6 +42,16 @@ class StepForecasts:
     y: Array
     dist: Distribution | None
 
+    def take(self, rows: Flags) -> StepForecasts:
+        """Return the forecasts of a mask."""
+        return StepForecasts(
+            self.code[rows],
+            self.origin[rows],
+            self.target[rows],
+            self.y[rows],
+            None if self.dist is None else self.dist[rows],
+        )
+
 
 @dataclass
 class StepModel:
@@ -59,6 +69,7 @@ class StepModel:
     design: WindowDesign
     estimator: Any
     recalibrator: AdaptiveRecalibrator | None
+    stride: ClassVar[int] = 1  # rows between two origins
 
     def fit(self, series: SeriesFrame) -> StepForecasts:
         """Train on all windows but the newest, and return forecasts of these held-out ones."""

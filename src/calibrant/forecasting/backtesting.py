@@ -16,10 +16,13 @@ from calibrant.distributions import Distribution, concatenate
 from calibrant.errors import DataError, ParameterError
 from calibrant.forecasting._backtest import Backtest, Forecasts
 from calibrant.forecasting._checkpoint import train
+from calibrant.forecasting._direct import DirectStep
+from calibrant.forecasting._naive import Repeated, SeasonalNaive
 from calibrant.forecasting._progress import training_bar
 from calibrant.forecasting._step import StepForecasts, StepModel
 from calibrant.forecasting.forecaster import Forecaster
 from calibrant.forecasting.series_frame import SeriesFrame
+from calibrant.recalibration import AdaptiveRecalibrator
 
 Policy = Literal["update", "refit", "static"]
 
@@ -41,7 +44,9 @@ def backtest(
 
     A clone of the forecaster is fitted on the rows before `start`. Each later row is then
     forecast 1 ... horizon steps ahead with what was known at its origin: later outcomes affect
-    neither weights nor recalibration. The networks predict all rows in one pass.
+    neither weights nor recalibration. The networks predict all rows in one pass. Long horizons of
+    the `GlobalNetwork` are forecast from every 5th, 11th or 23rd origin: from horizons of 35, 77
+    and 161 steps on.
 
     Parameters
     ----------
@@ -88,6 +93,7 @@ def backtest(
     first = _position(start, series.clock.stamps(times))
     blocks = list(_blocks(first, len(times), policy, every))
     found: dict[int, list[Forecasts]] = {step: [] for step in range(1, model.horizon + 1)}
+    made: dict[int, list[StepForecasts]] = {step: [] for step in found}
     several = verbose and len(blocks) > 1  # one bar over all trainings instead of one for each
     model.verbose = (model.verbose or verbose) and not several
     with training_bar("Back-test", len(blocks), show=several) as advance:
@@ -103,13 +109,19 @@ def backtest(
             until = np.inf if last else times[stop] - step
             reach = stop + model.horizon - 1
             known = encoded.before(times[reach] if reach < len(times) else np.inf)
-            for h, part in _forecasts(ahead, known, times[begin] - step, until, policy):
+            for h, part, raw in _forecasts(ahead, known, times[begin] - step, until, policy):
                 found[h].append(part)
+                made[h].append(raw)
             if not last:
                 model.series_ = encoded.before(times[stop])
                 train(model, checkpoint)
             advance()
-    return Backtest(_joined(found), model, policy, int(np.sum(series.tick >= times[first])))
+    joined = _joined(found)
+    stride = model.steps_[0].stride
+    shown = encoded.stacked() if model._is_direct else encoded
+    baseline = _baseline(shown, times[first], made, policy, stride)
+    tested = int(np.sum(series.tick >= times[first]))
+    return Backtest(joined, model, policy, tested, baseline)
 
 
 def _training_rows(series: SeriesFrame, start: int) -> SeriesFrame:
@@ -127,26 +139,53 @@ def _training_rows(series: SeriesFrame, start: int) -> SeriesFrame:
 
 def _forecasts(
     model: Forecaster, series: SeriesFrame, since: float, until: float, policy: Policy
-) -> Iterator[tuple[int, Forecasts]]:
+) -> Iterator[tuple[int, Forecasts, StepForecasts]]:
     """Move the model on to longer series; yield the forecasts of origins in [since, until)."""
+    shown = series.stacked() if model._is_direct else series
     for step, forecasts in zip(model.steps_, model._advance(series), strict=True):
         kept = (forecasts.origin >= since) & (forecasts.origin < until)
         if forecasts.dist is not None and kept.any():
-            dist = _recalibrated(step, forecasts, len(series.ids), policy)[kept]
-            index = series.index(forecasts.code[kept], forecasts.target[kept])
-            yield step.step, Forecasts(dist, forecasts.y[kept], index)
+            dist = _recalibrated(step, forecasts, len(shown.ids), policy)[kept]
+            index = shown.index(forecasts.code[kept], forecasts.target[kept])
+            yield step.step, Forecasts(dist, forecasts.y[kept], index), forecasts.take(kept)
+
+
+def _baseline(
+    series: SeriesFrame,
+    start: int,
+    made: dict[int, list[StepForecasts]],
+    policy: Policy,
+    stride: int,
+) -> dict[int, Forecasts]:
+    """Seasonal naive forecasts of the same rows, recalibrated over time as the policy says."""
+    naive = SeasonalNaive.learn(series.before(start), len(made))
+    repeated = Repeated(series, len(made))
+    found = {}
+    for step, parts in made.items():
+        code, origin, y, target = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("code", "origin", "y", "target")
+        )
+        dist: Distribution = naive.forecasts(repeated, code, origin, step)
+        if policy != "static":
+            lag = -(-step // stride) * len(series.ids)
+            dist = AdaptiveRecalibrator().follow(dist, y, lag=lag)
+        found[step] = Forecasts(dist, y, series.index(code, target))
+    return found
 
 
 def _recalibrated(
-    step: StepModel, forecasts: StepForecasts, n_series: int, policy: Policy
+    step: StepModel | DirectStep, forecasts: StepForecasts, n_series: int, policy: Policy
 ) -> Distribution:
     assert forecasts.dist is not None
     if step.recalibrator is None:
         return forecasts.dist
     if policy == "static":
         return step.recalibrator.transform(forecasts.dist)
-    # An outcome is known `step` time stamps after the origin, each with a row of every series.
-    return step.recalibrator.follow(forecasts.dist, forecasts.y, lag=step.step * n_series)
+    # An outcome is known `step` time stamps after the origin; every `stride` of them there is a
+    # forecast of every series.
+    lag = -(-step.step // step.stride) * n_series
+    return step.recalibrator.follow(forecasts.dist, forecasts.y, lag=lag)
 
 
 def _joined(found: dict[int, list[Forecasts]]) -> dict[int, Forecasts]:

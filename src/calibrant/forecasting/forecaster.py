@@ -1,10 +1,11 @@
-"""Forecasts over any estimator of the library."""
+"""Forecasts by one network for all steps, or by any estimator of the library."""
 
 from __future__ import annotations
 
 import copy
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -15,41 +16,53 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from torch import nn
 
-from calibrant.checks import Array
-from calibrant.distributions import Distribution, concatenate
+from calibrant.checks import Array, Index
+from calibrant.distributions import Distribution, Empirical
 from calibrant.errors import DataError, NotFittedError, ParameterError
-from calibrant.estimators import MMDRegressor
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._covariates import Covariates
-from calibrant.forecasting._paths import joint_sample, step_correlation
+from calibrant.forecasting._direct import DirectSteps
+from calibrant.forecasting._paths import (
+    joint_sample,
+    step_correlation,
+    sums_of_steps,
+    total_periods,
+)
 from calibrant.forecasting._progress import training_bar
 from calibrant.forecasting._read import read_table
 from calibrant.forecasting._report import Repair, SeriesReport
+from calibrant.forecasting._separate import SeparateSteps
 from calibrant.forecasting._step import StepForecasts, StepModel, common_pits
 from calibrant.forecasting._windows import WindowDesign
+from calibrant.forecasting.global_network import GlobalNetwork
 from calibrant.forecasting.series_frame import SeriesFrame
 from calibrant.persistence import read_model, savable_model
 from calibrant.recalibration import AdaptiveRecalibrator
+
+_TOTAL_PATHS = 2000  # the 5% quantile of a sum is then off by 0.5%
 
 
 @savable_model
 class Forecaster(BaseEstimator):
     """Calibrated forecasts of one or several series, any number of steps ahead.
 
-    1. `fit` cuts windows out of the series and trains one clone of the estimator per step ahead
-       (direct forecasts: every step has its own distribution). The newest windows are held out.
-    2. The recalibration of each step starts from the forecasts of these held-out windows.
+    1. `fit` cuts windows out of the series and learns direct forecasts, where every step has its
+       own distribution: by one network for all steps, series and targets, or by a clone of the
+       estimator for each step. The newest windows are held out.
+    2. Each step is calibrated by the forecasts of these held-out windows.
     3. `update` adds the rows that have come since. The recalibration learns from them, weights
        stay; `refit` trains again.
 
     Parameters
     ----------
-    estimator : estimator of the library, optional
-        ``MMDRegressor(network="lstm")`` by default.
+    estimator : GlobalNetwork or estimator of the library, optional
+        ``GlobalNetwork()`` by default: one network for all steps. Others, such as
+        ``MMDRegressor(network="lstm")``, are trained once for every step.
     window : int, default 5
-        Rows that a forecast is based on.
+        Rows that a forecast is based on; for the network two seasons or more are a good start,
+        such as 336 hours.
     horizon : int, default 1
-        Steps ahead to learn, with one network each.
+        Steps ahead to learn.
     recalibrate : "adaptive", AdaptiveRecalibrator or None, default "adaptive"
         How the calibration adapts over time; None keeps what the estimator learned.
     calendar : "auto", False or list of {"hour", "weekday", "season"}, default "auto"
@@ -75,10 +88,12 @@ class Forecaster(BaseEstimator):
     ----------
     report_ : SeriesReport
         What was repaired in the series of the last `fit`.
-    steps_ : list of StepModel
-        Estimator and recalibration of the steps 1 ... horizon.
+    model_ : DirectSteps or SeparateSteps
+        What forecasts the steps.
+    steps_ : list
+        Recalibration, and the estimator if each has its own, of the steps 1 ... horizon.
     correlation_ : array of shape (horizon, horizon)
-        Dependence between the steps, from the held-out origins; see `sample_paths`.
+        Dependence between the steps, from the held-out origins; see `predict_paths`.
     series_ : SeriesFrame
         All rows seen so far.
 
@@ -87,10 +102,15 @@ class Forecaster(BaseEstimator):
     Series come as pandas with dates, periods or whole numbers as index, as polars frames with one
     column of dates, or as arrays, whose rows count as equally spaced. Several series come as a
     frame with a `series_id` column or with an index of series and time; they share the networks
-    and the recalibration of each step, and up to 50 series get an indicator column each.
+    and the recalibration of each step. The network learns an embedding of each series and serves
+    new ones without it; estimators get an indicator column for each of up to 50 series.
 
-    Nothing leaks: scaling, training and recalibration use training windows only, and no window
-    crosses a gap or the border of a series.
+    Several columns in y are several targets of the network; forecasts are then sorted by series,
+    target and step. An estimator has one target.
+
+    Nothing leaks: scaling, training and recalibration use training windows only. No window crosses
+    the border of a series. Windows of an estimator have no gaps; those of the network may, and a
+    missing target is left out of its loss.
 
     Examples
     --------
@@ -109,7 +129,7 @@ class Forecaster(BaseEstimator):
     series_: SeriesFrame
     report_: SeriesReport
     design_: WindowDesign
-    steps_: list[StepModel]
+    model_: DirectSteps | SeparateSteps
     correlation_: Array
     fh_: list[int]
 
@@ -184,27 +204,51 @@ class Forecaster(BaseEstimator):
         self
         """
         self._check_fitted()
-        new = SeriesFrame.read(y, X, series_id=self.series_id, time=self.time, after=self.series_)
+        new = SeriesFrame.read(
+            y,
+            X,
+            series_id=self.series_id,
+            time=self.time,
+            after=self.series_,
+            admit=isinstance(self.model_, DirectSteps),
+        )
         series = self.series_.append(self.design_.covariates.encode(new))
-        series.report.warn_or_raise(self.repair)
+        replace(series.report, bridged=self._is_direct).warn_or_raise(self.repair)
         for step, forecasts in zip(self.steps_, self._advance(series), strict=True):
             if step.recalibrator is not None and forecasts.dist is not None:
                 step.recalibrator.update(forecasts.dist, forecasts.y)
         return self
 
-    def refit(self) -> Self:
-        """Train all steps again, on all rows seen so far."""
+    def refit(self, *, warm: bool = False) -> Self:
+        """Train all steps again, on all rows seen so far.
+
+        Parameters
+        ----------
+        warm : bool, default False
+            Go on from the present weights, at half the cost; for the `GlobalNetwork` only. The
+            recalibration keeps what it has learned.
+        """
         self._check_fitted()
-        self._train()
+        if not warm:
+            self._train()
+        elif isinstance(self.model_, DirectSteps):
+            self._finish(self.model_.fit(self.series_, warm=True))
+        else:
+            raise ParameterError("refit(warm=True) is for the GlobalNetwork; call refit().")
         return self
+
+    @property
+    def steps_(self) -> list[Any]:
+        """Recalibration, and the estimator if each has its own, of the steps 1 ... horizon."""
+        return list(self.model_.steps)
 
     def _prepare(self, series: SeriesFrame) -> None:
         """Choose covariates and calendar from the training rows, and keep these rows encoded."""
         names = list(series.targets.columns)
-        if len(names) != 1:
+        if len(names) != 1 and not self._is_direct:
             raise DataError(
                 f"y must have one column besides series and time, got {len(names)}: "
-                f"{', '.join(names)}. Pass the others as X."
+                f"{', '.join(names)}. Pass the others as X, or use the GlobalNetwork."
             )
         covariates = Covariates.learn(series.covariates, self.past, self.future, self.static)
         needed = self.window + self.horizon
@@ -216,18 +260,23 @@ class Forecaster(BaseEstimator):
             )
         encoded = covariates.encode(series)
         covariates.check_static(encoded)
-        series.report.warn_or_raise(self.repair)
+        report = replace(series.report, bridged=self._is_direct)
+        report.warn_or_raise(self.repair)
         calendar = Calendar.choose(self.calendar, self.holidays, series)
-        self.report_, self.series_ = series.report, encoded
+        self.report_, self.series_ = report, encoded
         self.design_ = WindowDesign(self.window, covariates, calendar)
 
     def _train(self) -> None:
+        if self._is_direct:
+            self.model_ = self._direct_steps()
+            self._finish(self.model_.fit(self.series_))
+            return
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.horizon)
         steps, held_out = [], []
         several = self.verbose and self.horizon > 1
         with training_bar("Steps ahead", self.horizon, show=several) as advance:
             for step, seed in enumerate(seeds, start=1):
-                estimator = clone(self._estimator())
+                estimator = clone(self.estimator)
                 if self.random_state is not None:
                     estimator.set_params(random_state=int(seed))
                 if self.verbose:
@@ -236,21 +285,39 @@ class Forecaster(BaseEstimator):
                 held_out.append(model.fit(self.series_))
                 steps.append(model)
                 advance()
-        self.steps_ = steps
+        self.model_ = SeparateSteps(steps)
+        self._finish(held_out)
+
+    def _finish(self, held_out: list[StepForecasts]) -> None:
         self.correlation_ = step_correlation(common_pits(held_out))
+
+    def _direct_steps(self) -> DirectSteps:
+        """Untrained network for all steps."""
+        settings: GlobalNetwork = clone(self._estimator())
+        if self.random_state is not None:
+            seed = check_random_state(self.random_state).randint(2**31 - 1)
+            settings.set_params(random_state=int(seed))
+        settings.set_params(verbose=settings.verbose or self.verbose)
+        n_series = len(self.series_.ids) * self.series_.targets.shape[1]
+        return DirectSteps.untrained(
+            self.design_, self.horizon, settings, self._recalibrator(), n_series
+        )
 
     def _advance(self, series: SeriesFrame) -> list[StepForecasts]:
         """Replace the rows by longer series; return the forecasts of the new rows, by step."""
-        seen = self.series_.last_ticks()
+        seen = series.last_ticks_of(self.series_)
         needed = (self.window + self.horizon) * series.clock.step
-        recent = series.since(seen - needed)  # holds all windows whose target is new
-        forecasts = [step.follow(recent, seen) for step in self.steps_]
+        first = np.where(seen > np.iinfo(np.int64).min, seen - needed, seen)
+        recent = series.since(first)  # holds all windows whose target is new
+        forecasts = self.model_.follow(recent, seen)
         self.series_ = series
         return forecasts
 
     # ---- predict ----------------------------------------------------------------------------
 
-    def predict_dist(self, fh: Any = None, X: Any = None) -> Distribution:
+    def predict_dist(
+        self, fh: Any = None, X: Any = None, *, total: str | None = None
+    ) -> Distribution:
         """Predictive distribution of every step, from the last row seen.
 
         Parameters
@@ -260,15 +327,23 @@ class Forecaster(BaseEstimator):
         X : frame or array, optional
             Values of the known-future covariates at the coming time stamps, up to the largest
             step.
+        total : str, optional
+            Sums instead of steps: "horizon" for all steps, or a frequency of pandas such as "D"
+            for those of each day. They are sums over 2,000 joint paths, see `predict_paths`.
 
         Returns
         -------
         Distribution
             One row per step; for a panel the steps of the first series, then of the second ...
+            With `total` one row per sum instead; `future_index` has their times.
         """
-        parts = self._predict_steps(self._checked_steps(fh), X)
-        order = np.arange(len(parts) * len(self.series_.ids)).reshape(len(parts), -1).T.ravel()
-        return concatenate(parts)[order]
+        steps = self._checked_steps(fh)
+        if total is None:
+            return self._predict_all(steps, X)
+        self._check_fitted()
+        groups = self._total_groups(steps, total)
+        paths = self._joint_paths(steps, X, _TOTAL_PATHS, 0)  # (k, n, H)
+        return Empirical(sums_of_steps(paths, groups))
 
     def predict(self, fh: Any = None, X: Any = None) -> Array:
         """Mean of every step, in the order of `predict_dist`."""
@@ -289,9 +364,9 @@ class Forecaster(BaseEstimator):
         """Quantiles at any levels, (n, L), or (n,) for one level."""
         return self.predict_dist(fh, X).ppf(alpha)
 
-    def sample_paths(
+    def predict_paths(
         self,
-        k: int = 100,
+        n: int = 100,
         fh: Any = None,
         X: Any = None,
         random_state: int | np.random.Generator | None = None,
@@ -299,34 +374,73 @@ class Forecaster(BaseEstimator):
         """Draw joint paths over the steps, for the distribution of sums, maxima and the like.
 
         Each step keeps its predictive distribution; a Gaussian copula with the correlation
-        `correlation_` of held-out forecast errors joins them.
+        `correlation_` of held-out forecast errors joins them. Series are independent of each
+        other.
+
+        Parameters
+        ----------
+        n : int
+            Number of paths.
 
         Returns
         -------
-        array of shape (k, H), or (k, n_series, H) for a panel
+        array of shape (n, H), or (n, n_series, H) for a panel or several targets
         """
-        steps = self._checked_steps(fh)
+        paths = self._joint_paths(self._checked_steps(fh), X, n, random_state)
+        return paths if paths.shape[1] > 1 or self.series_.is_panel else paths[:, 0]
+
+    sample_paths = predict_paths  # its former name
+
+    def _joint_paths(
+        self, steps: list[int], X: Any, n: int, random_state: int | np.random.Generator | None
+    ) -> Array:
+        """Joint paths of every series, (n, n_series, H)."""
         parts = self._predict_steps(steps, X)
         chosen = np.array(steps) - 1
-        correlation = self.correlation_[np.ix_(chosen, chosen)]
-        paths = joint_sample(parts, correlation, k, random_state)
-        return paths if self.series_.is_panel else paths[:, 0]
+        return joint_sample(parts, self.correlation_[np.ix_(chosen, chosen)], n, random_state)
 
-    def future_index(self, fh: Any = None) -> pd.Index[Any]:
-        """Time stamps of the rows of `predict`, with the series for a panel."""
+    def _total_groups(self, steps: list[int], total: str) -> list[list[Index]]:
+        """Positions of the steps of each sum, for every series."""
+        series = self._one_target()
+        _, tick = series.next_rows(steps)
+        found = []
+        for row in tick.reshape(len(series.ids), len(steps)):
+            periods = total_periods(series.clock.stamps(row), total)
+            found.append([np.flatnonzero(periods == each) for each in periods.unique()])
+        return found
+
+    def _one_target(self) -> SeriesFrame:
+        """Every series with one target, in the order of forecasts."""
+        return self.series_.stacked() if self._is_direct else self.series_
+
+    def future_index(self, fh: Any = None, *, total: str | None = None) -> pd.Index[Any]:
+        """Time stamps of the rows of `predict`, with the series for a panel.
+
+        With `total`, the first time stamp of each sum.
+        """
         self._check_fitted()
-        return self.series_.index(*self.series_.next_rows(self._checked_steps(fh)))
+        steps = self._checked_steps(fh)
+        series = self._one_target()
+        index = series.index(*series.next_rows(steps))
+        if total is None:
+            return index
+        groups = self._total_groups(steps, total)
+        first = [at * len(steps) + group[0] for at, own in enumerate(groups) for group in own]
+        return index.take(np.array(first))
+
+    def _predict_all(self, steps: list[int], X: Any) -> Distribution:
+        """Predictive distributions, sorted by series, then by step."""
+        self._check_fitted()
+        series, reach, ahead = self.series_, max(steps), 0
+        series = series.since(series.last_ticks() - (self.window - 1) * series.clock.step)
+        if self.design_.covariates.future:
+            series, ahead = series.extended(reach, self._future_covariates(X, reach)), reach
+        return self.model_.predict(series, ahead, steps)
 
     def _predict_steps(self, steps: list[int], X: Any) -> list[Distribution]:
         """Predictive distribution of every series, step by step."""
-        self._check_fitted()
-        series, reach = self.series_, max(steps)
-        series = series.since(series.last_ticks() - (self.window - 1) * series.clock.step)
-        last = series.last_rows()
-        if self.design_.covariates.future:
-            series = series.extended(reach, self._future_covariates(X, reach))
-            last = series.last_rows() - reach
-        return [self.steps_[step - 1].predict(series, last) for step in steps]
+        dist = self._predict_all(steps, X)
+        return [dist[at :: len(steps)] for at in range(len(steps))]
 
     def _future_covariates(self, X: Any, reach: int) -> pd.DataFrame:
         """Encoded covariates of the next `reach` rows of every series."""
@@ -337,7 +451,7 @@ class Forecaster(BaseEstimator):
                 "pass them as X."
             )
         table = read_table(X, "X", self.series_id, self.time)
-        wanted = self.future_index(range(1, reach + 1))
+        wanted = self.series_.index(*self.series_.next_rows(range(1, reach + 1)))
         if table.stamps is not None:
             rows = table.rows_at(wanted)
         elif len(table.values) >= len(wanted):
@@ -384,8 +498,11 @@ class Forecaster(BaseEstimator):
     # ---- parameters -------------------------------------------------------------------------
 
     def _estimator(self) -> Any:
-        default: Any = MMDRegressor
-        return default(network="lstm") if self.estimator is None else self.estimator
+        return GlobalNetwork() if self.estimator is None else self.estimator
+
+    @property
+    def _is_direct(self) -> bool:
+        return isinstance(self._estimator(), GlobalNetwork)
 
     def _recalibrator(self) -> AdaptiveRecalibrator | None:
         if self.recalibrate is None:
@@ -422,5 +539,5 @@ class Forecaster(BaseEstimator):
         return [int(step) for step in steps]
 
     def _check_fitted(self) -> None:
-        if not hasattr(self, "steps_"):
+        if not hasattr(self, "model_"):
             raise NotFittedError("This Forecaster instance is not fitted yet. Call fit(y) first.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from calibrant.checks import Array, Index
-from calibrant.errors import DataError
+from calibrant.errors import DataError, DataWarning
 from calibrant.forecasting._clock import Clock, Ticks
 from calibrant.forecasting._read import matching_rows, read_table
 from calibrant.forecasting._report import SeriesReport
@@ -40,6 +41,8 @@ class SeriesFrame:
         As the user has them, or as numbers once a model has encoded them.
     report : SeriesReport
         What was repaired in the rows that were read last.
+    id_names : tuple of str
+        What the parts of an id are called.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class SeriesFrame:
     targets: pd.DataFrame
     covariates: pd.DataFrame
     report: SeriesReport = field(default=SeriesReport(0, 0))
+    id_names: tuple[str, ...] = ("id",)
 
     def __len__(self) -> int:
         return len(self.tick)
@@ -74,6 +78,7 @@ class SeriesFrame:
         series_id: str | None = None,
         time: str | None = None,
         after: SeriesFrame | None = None,
+        admit: bool = False,
     ) -> SeriesFrame:
         """Read targets and covariates, sort them and match them by series and time stamp.
 
@@ -88,13 +93,15 @@ class SeriesFrame:
         after : SeriesFrame, optional
             Series that the rows continue: they must have its clock and its names, and an array
             starts where it ends. Without it clock and names are taken from the rows.
+        admit : bool, default False
+            Accept series that `after` does not have, with a warning.
         """
         table = read_table(y, "y", series_id, time)
         stamps = _positions(len(table.values), after) if table.stamps is None else table.stamps
         if after is None:
             ids, code = _names(table.ids, len(stamps))
         else:
-            ids, code = after.ids, after._codes(table.ids, len(stamps))
+            ids, code = after._codes(table.ids, len(stamps), admit=admit)
         order, unsorted, repeated = _time_order(code, stamps)
         covariates = pd.DataFrame(index=order)
         if X is not None:
@@ -118,7 +125,7 @@ class SeriesFrame:
 
     def append(self, new: SeriesFrame) -> SeriesFrame:
         """Return these rows and later ones; the report is about the later ones."""
-        last = self.last_ticks()
+        last = new.last_ticks_of(self)
         late = new.tick <= last[new.code]
         if late.any():
             ticks = np.array([new.tick[late][0], last[new.code[late][0]]])
@@ -126,7 +133,8 @@ class SeriesFrame:
             raise DataError(
                 f"New rows must be later than those already seen: {given} is not after {seen}."
             )
-        joined = self._joined(new.code, new.tick, new.targets, new.covariates)
+        known = replace(self, ids=new.ids)
+        joined = known._joined(new.code, new.tick, new.targets, new.covariates)
         # A gap may also lie between the last row seen and the first new one.
         return replace(joined, report=joined.since(last)._with_gaps(new.report))
 
@@ -189,6 +197,32 @@ class SeriesFrame:
         """Tick of the last row of every series, (n_series,)."""
         return self.tick[self.last_rows()]
 
+    def last_ticks_of(self, earlier: SeriesFrame) -> Ticks:
+        """Tick of the last earlier row of every series, (n_series,); the least integer for none."""
+        last = np.full(len(self.ids), np.iinfo(np.int64).min)
+        last[: len(earlier.ids)] = earlier.last_ticks()
+        return last
+
+    def stacked(self) -> SeriesFrame:
+        """Every target of every series as a series of its own, with the same covariates."""
+        n = self.targets.shape[1]
+        if n == 1:
+            return self
+        names = list(self.targets.columns)
+        code = (self.code[:, None] * n + np.arange(n)).ravel()
+        tick = np.repeat(self.tick, n)
+        order = np.lexsort((tick, code))
+        panel = self.is_panel
+        return replace(
+            self,
+            ids=tuple((each, name) if panel else name for each in self.ids for name in names),
+            code=code[order],
+            tick=tick[order],
+            targets=pd.DataFrame({"y": self.targets.to_numpy().ravel()[order]}),
+            covariates=self.covariates.iloc[order // n],
+            id_names=(*self.id_names, "target") if panel else ("target",),
+        )
+
     def next_rows(self, steps: Any) -> tuple[Index, Ticks]:
         """Codes and ticks of the rows some steps after the last one of every series."""
         tick = self.last_ticks()[:, None] + self.clock.step * np.asarray(steps)
@@ -199,7 +233,9 @@ class SeriesFrame:
         stamps = self.clock.stamps(tick)
         if not self.is_panel:
             return stamps
-        return pd.MultiIndex.from_arrays([pd.Index(self.ids)[code], stamps], names=["id", "time"])
+        parts = [self.ids] if len(self.id_names) == 1 else list(zip(*self.ids, strict=True))
+        levels = [pd.Index(part)[code] for part in parts]
+        return pd.MultiIndex.from_arrays([*levels, stamps], names=[*self.id_names, "time"])
 
     def _joined(
         self, code: Index, tick: Ticks, targets: pd.DataFrame, covariates: pd.DataFrame
@@ -218,20 +254,31 @@ class SeriesFrame:
         longest = self.clock.span(int(gaps.max())) if len(gaps) else ""
         return replace(report, gaps=len(gaps), longest_gap=longest)
 
-    def _codes(self, ids: NDArray[Any] | None, n: int) -> Index:
-        """Codes of n rows by the names of their series, (n,)."""
+    def _codes(
+        self, ids: NDArray[Any] | None, n: int, *, admit: bool
+    ) -> tuple[tuple[Any, ...], Index]:
+        """Names of all series, and the codes of n rows."""
         if ids is None:
             if self.is_panel:
                 raise DataError("The model was fitted on a panel: new rows must name their series.")
-            return np.zeros(n, np.intp)
-        code = pd.Index(self.ids, dtype=object).get_indexer(pd.Index(ids, dtype=object))
-        if np.any(code < 0):
-            new = list(dict.fromkeys(ids[code < 0].tolist()))
-            raise DataError(
-                f"The series {', '.join(map(repr, new[:5]))} were not in the training data. Fit "
-                "again with them."
-            )
-        return np.asarray(code, dtype=np.intp)
+            return self.ids, np.zeros(n, np.intp)
+        found = pd.Index(ids, dtype=object)
+        code = pd.Index(self.ids, dtype=object).get_indexer(found)
+        if not np.any(code < 0):
+            return self.ids, np.asarray(code, dtype=np.intp)
+        new = list(dict.fromkeys(ids[code < 0].tolist()))
+        named = f"The series {', '.join(map(repr, new[:5]))} were not in the training data."
+        if not (admit and self.is_panel):
+            raise DataError(f"{named} Fit again with them.")
+        warnings.warn(
+            f"{named} They are forecast by what the others have in common; refit to learn from "
+            "them.",
+            DataWarning,
+            stacklevel=4,
+        )
+        everyone = (*self.ids, *new)
+        code = pd.Index(everyone, dtype=object).get_indexer(found)
+        return everyone, np.asarray(code, dtype=np.intp)
 
 
 def _names(ids: NDArray[Any] | None, n: int) -> tuple[tuple[Any, ...], Index]:

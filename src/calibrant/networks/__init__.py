@@ -2,6 +2,7 @@
 
 from calibrant.networks.batch_ensemble import BatchEnsembleMLP
 from calibrant.networks.deep_gp_spec import DeepGPSpec
+from calibrant.networks.direct import DirectNetwork, DirectShape, WindowBatch
 from calibrant.networks.distribution_network import DistributionNetwork
 from calibrant.networks.embeddings import PeriodicEmbedding
 from calibrant.networks.heads import (
@@ -23,6 +24,8 @@ __all__ = [
     "MLP",
     "BatchEnsembleMLP",
     "DeepGPSpec",
+    "DirectNetwork",
+    "DirectShape",
     "DistributionNetwork",
     "GaussianHead",
     "Head",
@@ -36,6 +39,7 @@ __all__ = [
     "PointHead",
     "QuantileHead",
     "Recurrent",
+    "WindowBatch",
     "gaussian_head",
     "join_kinds",
     "only_kind",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,6 +66,14 @@ class AdaptiveRecalibrator:
     ----------
     memory : sequence of float
         Rows that each tracker remembers; ``inf`` keeps the model's own distribution.
+    symmetric : bool, default False
+        Correct the width of central intervals only, the same on both sides, and leave the median:
+        for outcomes that come late, whose bias is past by the time it is corrected.
+
+    Attributes
+    ----------
+    levels : array of shape (35,)
+        Levels whose quantiles are tracked.
 
     Notes
     -----
@@ -90,13 +98,18 @@ class AdaptiveRecalibrator:
     (0.52, 0.9)
     """
 
-    def __init__(self, memory: Sequence[float] = (10.0, 30.0, 100.0, math.inf)) -> None:
+    levels: ClassVar[Array] = LEVELS
+
+    def __init__(
+        self, memory: Sequence[float] = (10.0, 30.0, 100.0, math.inf), *, symmetric: bool = False
+    ) -> None:
         rows = np.asarray(memory, dtype=np.float64)
         if rows.ndim != 1 or not rows.size or not np.all(rows >= 1):
             raise ParameterError(
                 f"memory must be a list of numbers of rows, each at least 1, got {memory!r}."
             )
         self.memory: tuple[float, ...] = tuple(rows.tolist())
+        self.symmetric = bool(symmetric)
         self._reset()
 
     def _reset(self) -> None:
@@ -188,6 +201,11 @@ class AdaptiveRecalibrator:
         known = np.maximum(np.arange(len(scores)) - (lag - 1), 0)
         return ScoreRecalibrated(dist, knots[known], LEVELS)
 
+    @property
+    def knots(self) -> Array:
+        """Normal scores of the static distribution at the recalibrated `levels`, (35,)."""
+        return self._knots()
+
     def _averaged(self) -> Array:
         """Quantiles of all trackers, weighted by their past losses, with both ends, (37,)."""
         weights = np.exp(-_LEARNING_RATE * (self._losses - self._losses.min()))
@@ -195,7 +213,8 @@ class AdaptiveRecalibrator:
 
     def _knots(self) -> Array:
         """Scores of the static distribution at the recalibrated levels, (35,)."""
-        return moved_apart(np.interp(self._feedback.quantiles[0], _ENDED, self._average))
+        knots = moved_apart(np.interp(self._feedback.quantiles[0], _ENDED, self._average))
+        return moved_apart(0.5 * (knots - knots[::-1])) if self.symmetric else knots
 
     # ---- saving -----------------------------------------------------------------------------
 
@@ -203,6 +222,7 @@ class AdaptiveRecalibrator:
         """Return everything that was learned, as plain arrays."""
         return {
             "memory": np.array(self.memory),
+            "symmetric": np.array(self.symmetric),
             "quantiles": self._trackers.quantiles.copy(),
             "losses": self._losses.copy(),
             "feedback": self._feedback.quantiles.copy(),
@@ -213,7 +233,7 @@ class AdaptiveRecalibrator:
     def from_state(cls, state: Mapping[str, NDArray[Any]]) -> Self:
         """Return the recalibrator that `state` came from."""
         try:
-            made = cls(np.asarray(state["memory"]).tolist())
+            made = cls(np.asarray(state["memory"]).tolist(), symmetric=bool(state["symmetric"]))
             for name, blank in made.state().items():
                 if np.shape(state[name]) != blank.shape:
                     raise ValueError(f"{name} of shape {np.shape(state[name])}, not {blank.shape}")

@@ -1,0 +1,95 @@
+"""Training of the network for all steps: windows at random, the pinball loss of every step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from calibrant.checks import Index
+from calibrant.forecasting._window_source import WindowSource
+from calibrant.forecasting.global_network import GlobalNetwork
+from calibrant.networks import DirectNetwork
+
+_LEAST_STEPS = 100  # of the optimiser: short series would hardly move the weights
+_WARM_UP = 0.05  # share of the steps
+_CLIP = 1.0
+_ANONYMOUS = 0.1  # share of windows without their series' embedding, which new series lack
+
+
+def n_steps(settings: GlobalNetwork, n_windows: int, share: float = 1.0) -> int:
+    """Steps of the optimiser for a share of the budget."""
+    whole = max(_LEAST_STEPS, settings.epochs * n_windows / settings.batch_size)
+    return math.ceil(share * whole)
+
+
+def train_network(
+    network: DirectNetwork,
+    source: WindowSource,
+    origins: Index,
+    levels: Tensor,
+    settings: GlobalNetwork,
+    seed: int,
+    *,
+    share: float = 1.0,
+    rate: float = 1.0,
+    advance: Callable[[], None] = lambda: None,
+) -> None:
+    """Train in place on windows that end at `origins`.
+
+    Parameters
+    ----------
+    seed : int
+        Of the order of windows and of dropout.
+    share : float
+        Of the budget of steps.
+    rate : float
+        Factor of the learning rate.
+    advance : callable
+        Called after each step.
+    """
+    rows = torch.as_tensor(origins, device=levels.device)
+    steps = n_steps(settings, len(rows), share)
+    optimiser = torch.optim.AdamW(
+        network.parameters(),
+        lr=settings.lr,
+        weight_decay=settings.weight_decay,
+        betas=(0.9, 0.98),
+    )
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser, settings.lr * rate, total_steps=max(2, steps), pct_start=_WARM_UP
+    )
+    network.train()
+    with torch.random.fork_rng():  # dropout draws from torch's own stream
+        torch.manual_seed(seed)
+        for _ in range(steps):
+            chosen = torch.randint(len(rows), (settings.batch_size,), device=rows.device)
+            batch, _, _, target = source.gather(rows[chosen])
+            hidden = torch.rand(len(chosen), device=rows.device) < _ANONYMOUS
+            batch = batch._replace(series=batch.series.masked_fill(hidden, 0))
+            loss = pinball(network(batch), target, levels)
+            optimiser.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(network.parameters(), _CLIP)
+            optimiser.step()
+            schedule.step()
+            advance()
+    network.eval()
+
+
+def pinball(quantiles: Tensor, target: Tensor, levels: Tensor) -> Tensor:
+    """Mean pinball loss of all steps and levels; missing targets are left out.
+
+    Parameters
+    ----------
+    quantiles : tensor of shape (n, H, Q)
+    target : tensor of shape (n, H)
+        nan where missing.
+    levels : tensor of shape (Q,)
+    """
+    there = torch.isfinite(target)
+    away = torch.where(there, target, 0.0)[..., None] - quantiles
+    loss = torch.maximum(levels * away, (levels - 1.0) * away).mean(dim=2)
+    return torch.where(there, loss, 0.0).sum() / there.sum().clamp(min=1)

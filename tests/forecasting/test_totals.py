@@ -1,0 +1,68 @@
+"""Sums over the horizon: joint paths keep the marginals and cover sums as stated."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.forecasting.test_global_network import daily, forecaster, panel
+from tests.forecasting.test_paths import PHI
+
+from calibrant import Forecaster
+from calibrant.errors import DataError, ParameterError
+from calibrant.forecasting._paths import sums_of_steps
+
+
+def persistent(n: int, seed: int = 0) -> pd.Series[float]:
+    """AR(1) around a daily cycle: errors of neighbouring hours belong together."""
+    rng = np.random.default_rng(seed)
+    noise = np.zeros(n)
+    for t in range(1, n):
+        noise[t] = PHI * noise[t - 1] + 0.3 * rng.standard_normal()
+    return daily(n, scale=1.0) + noise
+
+
+def test_sums_are_wider_than_those_of_independent_steps() -> None:
+    y = persistent(1500)
+    model = forecaster(horizon=24).fit(y)
+    total = model.predict_dist(total="horizon")
+    assert len(total) == 1
+    steps = model.predict_dist()
+    assert total.stddev[0] > 1.5 * np.sqrt(np.sum(steps.stddev**2))
+    np.testing.assert_allclose(
+        total.mean[0], steps.mean.sum(), atol=4 * total.stddev[0] / 2000**0.5
+    )
+    paths = model.predict_paths(4000, random_state=0)
+    np.testing.assert_allclose(
+        np.quantile(paths, 0.9, axis=0), steps.ppf(0.9), atol=0.15 * steps.stddev.max()
+    )
+
+
+def test_sums_by_day_are_those_of_calendar_days() -> None:
+    y = panel(411)  # ends at 2 o'clock
+    model = forecaster(horizon=30, series_id="id", time="time").fit(y)
+    index = model.future_index(total="D")
+    assert index.names == ["id", "target", "time"]
+    assert len(index) == len(model.predict_dist(total="D")) == 4 * 2
+    assert [stamp.hour for stamp in index.get_level_values("time")] == [3, 0] * 4
+    days = model.predict_dist(range(1, 22), total="D")
+    np.testing.assert_allclose(
+        days.mean, model.predict(range(1, 22)).reshape(4, 21).sum(axis=1), atol=3
+    )
+
+
+def test_sums_of_groups() -> None:
+    paths = np.arange(12.0).reshape(2, 2, 3)
+    groups = [[np.array([0, 1]), np.array([2])], [np.array([0, 1, 2])]]
+    np.testing.assert_array_equal(sums_of_steps(paths, groups), [[1, 13], [2, 8], [12, 30]])
+
+
+def test_bad_totals() -> None:
+    model = forecaster().fit(daily(300))
+    with pytest.raises(ParameterError, match='total must be "horizon" or a frequency'):
+        model.predict_dist(total="fortnightly")
+    numbered = Forecaster(forecaster().estimator, window=20, horizon=3, random_state=0)
+    numbered.fit(daily(300).to_numpy())
+    with pytest.raises(DataError, match="only numbered"):
+        numbered.predict_dist(total="D")
+    assert len(numbered.predict_dist(total="horizon")) == 1
