@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from calibrant.methods import METHODS
 
 if TYPE_CHECKING:
+    from calibrant.calibration import CalibratedModel as CalibratedModel
+    from calibrant.calibration import calibrate as calibrate
     from calibrant.estimators import DeepEnsembleRegressor as DeepEnsembleRegressor
     from calibrant.estimators import DeepGPRegressor as DeepGPRegressor
     from calibrant.estimators import Ensemble as Ensemble
@@ -43,6 +45,7 @@ except PackageNotFoundError:  # run from a source tree that was never installed
 # Public names are imported when first used, so that `import calibrant` and `calibrant --help`
 # do not wait for torch.
 _ROOMS = {
+    "calibration": ("CalibratedModel", "calibrate"),
     "estimators": (*METHODS.values(), "Ensemble", "Matching", "Training", "Windows"),
     "forecasting": ("Forecaster", "backtest"),
     "losses": ("DistributionMatchingLoss",),

@@ -37,7 +37,9 @@ def padded(ordered: Array, low: float = -np.inf, high: float = np.inf) -> Array:
     return np.concatenate([[low], ordered, [high]])
 
 
-def warn_if_too_few(name: str, level: Array, tail: Array, n_scores: int) -> None:
+def warn_if_too_few(
+    name: str, level: Array, tail: Array, n_scores: int, *, stacklevel: int = 3
+) -> None:
     """Warn where there are too few rows to guarantee levels with these tails, (L,) each."""
     hardest = int(np.argmin(tail))
     needed = float(np.ceil((1.0 - 1e-9) / tail[hardest] - 1.0))  # 1 / (1 - 0.9999) > 10000
@@ -46,7 +48,7 @@ def warn_if_too_few(name: str, level: Array, tail: Array, n_scores: int) -> None
             f"{name}={level[hardest]:g} can't be guaranteed with {n_scores} "
             f"calibration rows, it needs at least {needed:.0f}: bounds are infinite.",
             CalibrantWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
 
 
