@@ -40,6 +40,7 @@ from calibrant.plots import (
     intervals,
     pit_histogram,
     reliability,
+    risk_coverage,
     training_history,
 )
 
@@ -200,6 +201,22 @@ def any_model() -> Figure:
     return figure
 
 
+def rejection() -> Figure:
+    """The error that is left when the least certain rows are rejected."""
+    data = datasets.load("diabetes")
+    order = np.random.default_rng(0).permutation(442)
+    train, test = order[:300], order[300:]
+    X, y = data.X, np.asarray(data.y)
+    model = MMDRegressor(random_state=0).fit(X.iloc[train], y[train])
+    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    risk_coverage(
+        {"MMDRegressor": model.predict_dist(X.iloc[test])},
+        y[test],
+        ax=figure.subplots(),
+    )
+    return figure
+
+
 def forecast() -> Figure:
     """A back-test: intervals and observations, and coverage over time."""
     data = datasets.load("seasonal", n=1500)
@@ -297,6 +314,7 @@ if __name__ == "__main__":
         history,
         final_map,
         any_model,
+        rejection,
         forecast,
     ):
         draw().savefig(IMAGES / f"{draw.__name__}.png", dpi=90)

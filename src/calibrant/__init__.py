@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from calibrant.metrics import calibration_test as calibration_test
     from calibrant.metrics import evaluate as evaluate
     from calibrant.metrics import noise_floor as noise_floor
+    from calibrant.metrics import reject as reject
     from calibrant.models import load_model as load_model
     from calibrant.recalibration import AdaptiveRecalibrator as AdaptiveRecalibrator
     from calibrant.recalibration import ConformalRecalibrator as ConformalRecalibrator
@@ -49,7 +50,7 @@ _ROOMS = {
     "estimators": (*METHODS.values(), "Ensemble", "Matching", "Training", "Windows"),
     "forecasting": ("Forecaster", "backtest"),
     "losses": ("DistributionMatchingLoss",),
-    "metrics": ("calibration_test", "evaluate", "noise_floor"),
+    "metrics": ("calibration_test", "evaluate", "noise_floor", "reject"),
     "models": ("load_model",),
     "recalibration": (
         "AdaptiveRecalibrator",
