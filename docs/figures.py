@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from selenium import webdriver
 from selenium.webdriver.support.wait import WebDriverWait
+from torch import nn
 from torch.distributions import Normal as TorchNormal
 
 from calibrant import (
@@ -28,6 +29,7 @@ from calibrant import (
     HeteroscedasticRegressor,
     MMDRegressor,
     backtest,
+    calibrate,
     datasets,
 )
 from calibrant.distributions import Normal
@@ -38,6 +40,7 @@ from calibrant.plots import (
     intervals,
     pit_histogram,
     reliability,
+    risk_coverage,
     training_history,
 )
 
@@ -156,6 +159,64 @@ def final_map() -> Figure:
     return figure
 
 
+def any_model() -> Figure:
+    """An overconfident network before and after `calibrate`."""
+    data = datasets.load("heteroscedastic", n=4000)
+    X, y = data.X.to_numpy(copy=True), np.asarray(data.y)
+    torch.manual_seed(0)
+    network = nn.Sequential(
+        nn.Linear(X.shape[1], 64), nn.Tanh(), nn.Linear(64, 2)
+    )
+    optimiser = torch.optim.Adam(network.parameters(), lr=1e-2)
+    x_train, y_train = (torch.tensor(a[:300]).float() for a in (X, y))
+    for _ in range(800):
+        mean, log_variance = network(x_train).unbind(dim=1)
+        optimiser.zero_grad()
+        torch.nn.functional.gaussian_nll_loss(
+            mean, y_train, log_variance.exp()
+        ).backward()
+        optimiser.step()
+    model = calibrate(network, X[300:2300], y[300:2300], output="mean_logvar")
+    forecasts = {
+        "before": model.source.predict(X[2300:]),
+        "after": model.predict_dist(X[2300:]),
+    }
+    figure = Figure(figsize=(10, 3.6), layout="constrained")
+    left, *others = figure.subplots(1, 3)
+    reliability(forecasts, y[2300:], ax=left).set(
+        xlabel="nominal coverage", ylabel="share of targets inside"
+    )
+    order = np.argsort(X[2300:2360, 0])
+    for ax, (name, dist) in zip(others, forecasts.items(), strict=True):
+        score = dist.crps(y[2300:]).mean()
+        intervals(
+            dist[:60][order],
+            y[2300:2360][order],
+            x=X[2300:2360, 0][order],
+            coverage=(0.5, 0.9),
+            ax=ax,
+        ).set(xlabel="first feature", ylabel="", ylim=(-4, 4))
+        ax.get_legend().remove()
+        ax.set_title(f"{name}: 50% and 90% intervals\nCRPS {score:.3f}")
+    return figure
+
+
+def rejection() -> Figure:
+    """The error that is left when the least certain rows are rejected."""
+    data = datasets.load("diabetes")
+    order = np.random.default_rng(0).permutation(442)
+    train, test = order[:300], order[300:]
+    X, y = data.X, np.asarray(data.y)
+    model = MMDRegressor(random_state=0).fit(X.iloc[train], y[train])
+    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    risk_coverage(
+        {"MMDRegressor": model.predict_dist(X.iloc[test])},
+        y[test],
+        ax=figure.subplots(),
+    )
+    return figure
+
+
 def forecast() -> Figure:
     """A back-test: intervals and observations, and coverage over time."""
     data = datasets.load("seasonal", n=1500)
@@ -246,6 +307,15 @@ def _tidied(figure: Figure) -> Figure:
 
 
 if __name__ == "__main__":
-    for draw in (reading, rows, collapse, history, final_map, forecast):
+    for draw in (
+        reading,
+        rows,
+        collapse,
+        history,
+        final_map,
+        any_model,
+        rejection,
+        forecast,
+    ):
         draw().savefig(IMAGES / f"{draw.__name__}.png", dpi=90)
     copy_from_demo()

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from calibrant.methods import METHODS
 
 if TYPE_CHECKING:
+    from calibrant.calibration import CalibratedModel as CalibratedModel
+    from calibrant.calibration import calibrate as calibrate
     from calibrant.estimators import DeepEnsembleRegressor as DeepEnsembleRegressor
     from calibrant.estimators import DeepGPRegressor as DeepGPRegressor
     from calibrant.estimators import DistributionPipeline as DistributionPipeline
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from calibrant.metrics import calibration_test as calibration_test
     from calibrant.metrics import evaluate as evaluate
     from calibrant.metrics import noise_floor as noise_floor
+    from calibrant.metrics import reject as reject
     from calibrant.models import load_model as load_model
     from calibrant.recalibration import AdaptiveRecalibrator as AdaptiveRecalibrator
     from calibrant.recalibration import ConformalRecalibrator as ConformalRecalibrator
@@ -48,13 +51,14 @@ except PackageNotFoundError:  # run from a source tree that was never installed
 # Public names are imported when first used, so that `import calibrant` and `calibrant --help`
 # do not wait for torch.
 _ROOMS = {
+    "calibration": ("CalibratedModel", "calibrate"),
     "estimators": (
         *METHODS.values(),
         *("DistributionPipeline", "Ensemble", "Matching", "Training", "Windows", "make_pipeline"),
     ),
     "forecasting": ("Forecaster", "GlobalNetwork", "backtest"),
     "losses": ("DistributionMatchingLoss",),
-    "metrics": ("calibration_test", "evaluate", "noise_floor"),
+    "metrics": ("calibration_test", "evaluate", "noise_floor", "reject"),
     "models": ("load_model",),
     "recalibration": (
         "AdaptiveRecalibrator",

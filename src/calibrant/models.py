@@ -7,13 +7,16 @@ from typing import Any
 
 from torch import nn
 
-# Importing forecasting registers every class that a model folder may hold: it imports estimators
-# and recalibration, too.
+# Importing these registers every class that a model folder may hold: they import estimators and
+# recalibration, too.
+import calibrant.calibration
 import calibrant.forecasting  # noqa: F401
 from calibrant.persistence import load_any
 
 
-def load_model(path: str | os.PathLike[str], *, network: nn.Module | None = None) -> Any:
+def load_model(
+    path: str | os.PathLike[str], *, network: nn.Module | None = None, **given: Any
+) -> Any:
     """Load whatever a model folder holds.
 
     Parameters
@@ -22,9 +25,12 @@ def load_model(path: str | os.PathLike[str], *, network: nn.Module | None = None
         Folder that ``save`` wrote.
     network : nn.Module, optional
         The user's own module, where the model was fitted with one.
+    **given
+        For a model that `calibrate` made: ``model=``, the model inside, unless it is one of
+        calibrant's own, and ``collate=`` and ``features=`` if it was made with them.
 
     Returns
     -------
-    estimator of any method, recalibrator with what it wraps, or Forecaster
+    estimator of any method, recalibrator or calibrated model with what it wraps, or Forecaster
     """
-    return load_any(path, network=network)
+    return load_any(path, network=network, **given)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from calibrant.checks import Array, Flags, as_numbers, check_levels, show
 from calibrant.distributions._chunks import over_rows, row_chunks
+from calibrant.distributions._costs import mean_distance, unit_costs
 from calibrant.distributions._rows import RowWise, row_positions
 from calibrant.distributions._search import without_crossing
 from calibrant.errors import DataError, ParameterError
@@ -193,6 +194,51 @@ class Distribution(RowWise, ABC):
 
         over_rows(len(self), out.shape[1] + self._cells_per_row(), work)
         return out[:, 0] if levels.ndim == 0 else out
+
+    def expected_cost(self, decision: ArrayLike, *, under: ArrayLike, over: ArrayLike) -> Array:
+        """Expected cost ``under E(Y - d)+ + over E(d - Y)+`` of a decision d.
+
+        Parameters
+        ----------
+        decision : float, or array of shape (n,) or (n, k)
+            Such as a quantity to order, a capacity to reserve.
+        under, over : float or array of shape (n,)
+            Cost of one unit too little, and of one unit too much; above 0.
+
+        Returns
+        -------
+        array of shape (n,), or (n, k) for (n, k) decisions
+
+        Examples
+        --------
+        >>> from calibrant.distributions import Normal
+        >>> demand = Normal([100.0], [20.0])
+        >>> demand.expected_cost(100.0, under=3.0, over=1.0).round(2)
+        array([31.92])
+        """
+        cost_under, cost_over = unit_costs(under, over, len(self))
+        values = self._checked_values(decision, finite=True)
+        distance = self._at(mean_distance, values)
+        excess = values - self.mean[:, None]  # of d over Y, on average
+        cost = 0.5 * (cost_under * (distance - excess) + cost_over * (distance + excess))
+        return cost if np.ndim(decision) == 2 else cost[:, 0]
+
+    def newsvendor(self, *, under: ArrayLike, over: ArrayLike) -> Array:
+        """Return the decision with the lowest expected cost, (n,): the quantile u / (u + o).
+
+        Parameters
+        ----------
+        under, over : float or array of shape (n,)
+            Cost of one unit too little, and of one unit too much; above 0.
+
+        Examples
+        --------
+        >>> from calibrant.distributions import Normal
+        >>> Normal([100.0], [20.0]).newsvendor(under=3.0, over=1.0).round(2)
+        array([113.49])
+        """
+        cost_under, cost_over = unit_costs(under, over, len(self))
+        return self.ppf(cost_under / (cost_under + cost_over))[:, 0]
 
     def interval(self, coverage: ArrayLike = 0.9) -> Array:
         """Central interval between the levels ``(1 - coverage) / 2`` and ``(1 + coverage) / 2``.

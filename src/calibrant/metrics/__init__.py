@@ -18,6 +18,13 @@ from calibrant.metrics.conditional import (
     calibration_by_group,
     worst_group_coverage,
 )
+from calibrant.metrics.decisions import (
+    CostCheck,
+    RiskCoverage,
+    cost_check,
+    reject,
+    risk_coverage,
+)
 from calibrant.metrics.evaluation import evaluate
 from calibrant.metrics.evaluation_result import Evaluation
 from calibrant.metrics.floor import NoiseFloor, noise_floor
@@ -36,12 +43,14 @@ __all__ = [
     "LEVELS",
     "METRICS",
     "CalibrationTest",
+    "CostCheck",
     "Evaluation",
     "Floor",
     "GroupCalibration",
     "Metric",
     "NoiseFloor",
     "QuantileSummary",
+    "RiskCoverage",
     "RowValues",
     "ScoreDifference",
     "Slice",
@@ -50,6 +59,7 @@ __all__ = [
     "calibration_by_group",
     "calibration_test",
     "compare_scores",
+    "cost_check",
     "coverage",
     "crps",
     "crps_scorer",
@@ -70,6 +80,8 @@ __all__ = [
     "quantile_calibration",
     "quantile_calibration_error",
     "r2",
+    "reject",
+    "risk_coverage",
     "rmse",
     "rse",
     "smape",

@@ -8,6 +8,7 @@ from calibrant.plots._intervals import draw_intervals, intervals
 from calibrant.plots._leaderboard import leaderboard
 from calibrant.plots._pit import pit_histogram
 from calibrant.plots._reliability import draw_coverage, reliability
+from calibrant.plots._risk_coverage import risk_coverage
 from calibrant.plots._sharpness import sharpness
 from calibrant.plots.displays import (
     IntervalDisplay,
@@ -30,6 +31,7 @@ __all__ = [
     "leaderboard",
     "pit_histogram",
     "reliability",
+    "risk_coverage",
     "sharpness",
     "training_history",
 ]

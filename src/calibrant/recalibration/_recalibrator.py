@@ -21,14 +21,14 @@ from calibrant.distributions import (
 )
 from calibrant.errors import DataError
 from calibrant.persistence import read_model
-from calibrant.recalibration._models import (
+from calibrant.recalibration._saving import restore_recalibrator, save_recalibrator
+from calibrant.recalibration.models import (
     Prediction,
     check_model,
     check_rows,
     out_of_fold,
     predicted,
 )
-from calibrant.recalibration._saving import restore_recalibrator, save_recalibrator
 
 _LEAST_ROWS = 2
 

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from calibrant.checks import Array, finite_numbers
 from calibrant.distributions import Distribution, ScoreRecalibrated
-from calibrant.distributions.pit import randomized_pit
+from calibrant.distributions.pit import normal_scores
 from calibrant.distributions.score_recalibrated import END
 from calibrant.errors import DataError, ModelFileError, ParameterError
 from calibrant.recalibration.quantile_tracking import (
@@ -157,12 +156,9 @@ class AdaptiveRecalibrator:
             raise DataError(
                 f"Expected one outcome for each of {len(dist)} rows, got {len(target)}."
             )
-        cdf, left, above = dist.cdf(target), dist.cdf_left(target), dist.prob_above(target)
         stream = np.random.Generator(np.random.PCG64(0).advance(self._seen))
         self._seen += len(target)
-        drawn = ndtri(randomized_pit(left, cdf, stream))
-        continuous = np.where(cdf < 0.5, ndtri(cdf), -ndtri(above))
-        return np.clip(np.where(cdf > left, drawn, continuous), -FARTHEST, FARTHEST)
+        return np.clip(normal_scores(dist, target, stream), -FARTHEST, FARTHEST)
 
     # ---- predicting -------------------------------------------------------------------------
 

@@ -16,7 +16,6 @@ from calibrant.distributions import (
     concatenate,
 )
 from calibrant.persistence import savable_model
-from calibrant.recalibration._models import Prediction, check_model, check_rows, predicted
 from calibrant.recalibration._recalibrator import Recalibrator, check_enough
 from calibrant.recalibration.group_maps import (
     GroupMap,
@@ -32,6 +31,7 @@ from calibrant.recalibration.grouping import (
     group_values,
     model_columns,
 )
+from calibrant.recalibration.models import Prediction, check_model, check_rows, predicted
 from calibrant.recalibration.pit_map import fit_pit_map
 from calibrant.recalibration.residual_scale import ResidualScale, with_residuals
 

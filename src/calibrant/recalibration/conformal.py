@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from calibrant.checks import Array, Index, check_levels
+from calibrant.checks import Array, check_levels
 from calibrant.distributions import Clipped, Distribution, MonotoneMap
-from calibrant.errors import CalibrantWarning, DataError, ParameterError
+from calibrant.errors import DataError, ParameterError
 from calibrant.persistence import savable_model
 from calibrant.recalibration._invertible_map import invertible_map
-from calibrant.recalibration._models import Prediction
 from calibrant.recalibration._recalibrator import Recalibrator
+from calibrant.recalibration.models import Prediction
+from calibrant.recalibration.order_statistics import (
+    bounding_ranks,
+    one_sided_ranks,
+    padded,
+    warn_if_too_few,
+)
 from calibrant.recalibration.residual_scale import ResidualScale
 
 
@@ -165,8 +170,9 @@ class ConformalRecalibrator(Recalibrator):
             return super().predict_interval(X, coverage)
         prediction = self._predicted(X)
         level = np.atleast_1d(check_levels(coverage, "coverage"))
-        self._warn_if_too_few("coverage", level, 1.0 - level)
-        radius = _padded(np.sort(np.abs(self.scores_)))[_ceil((len(self.scores_) + 1) * level)]
+        n_scores = len(self.scores_)
+        warn_if_too_few("coverage", level, 1.0 - level, n_scores)
+        radius = padded(np.sort(np.abs(self.scores_)))[bounding_ranks(n_scores, level)]
         bounds = self._at_scores(prediction, np.concatenate([-radius, radius]))
         bounds = bounds.reshape(len(bounds), 2, len(level))
         return bounds[:, :, 0] if np.ndim(coverage) == 0 else bounds
@@ -187,10 +193,10 @@ class ConformalRecalibrator(Recalibrator):
             return super().predict_quantiles(X, alpha)
         prediction = self._predicted(X)
         level = np.atleast_1d(check_levels(alpha, "alpha"))
-        self._warn_if_too_few("alpha", level, np.minimum(level, 1.0 - level))
-        rank = (len(self.scores_) + 1) * level
-        chosen = np.where(level < 0.5, -_ceil(-rank), _ceil(rank))
-        bounds = self._at_scores(prediction, _padded(self.scores_)[chosen])
+        n_scores = len(self.scores_)
+        warn_if_too_few("alpha", level, np.minimum(level, 1.0 - level), n_scores)
+        chosen = one_sided_ranks(n_scores, level)
+        bounds = self._at_scores(prediction, padded(self.scores_)[chosen])
         return bounds[:, 0] if np.ndim(alpha) == 0 else bounds
 
     def _at_scores(self, prediction: Prediction, scores: Array) -> Array:
@@ -200,26 +206,3 @@ class ConformalRecalibrator(Recalibrator):
         if isinstance(prediction, Clipped):
             return np.clip(values, prediction.low[:, None], prediction.high[:, None])
         return values
-
-    def _warn_if_too_few(self, name: str, level: Array, tail: Array) -> None:
-        """Warn where there are too few rows to guarantee levels with these tails."""
-        hardest = int(np.argmin(tail))
-        needed = float(np.ceil((1.0 - 1e-9) / tail[hardest] - 1.0))  # 1 / (1 - 0.9999) > 10000
-        if needed > len(self.scores_):
-            warnings.warn(
-                f"{name}={level[hardest]:g} can't be guaranteed with {len(self.scores_)} "
-                f"calibration rows, it needs at least {needed:.0f}: bounds are infinite.",
-                CalibrantWarning,
-                stacklevel=3,
-            )
-
-
-def _padded(ordered: Array) -> Array:
-    """Order statistics by rank 0 ... n + 1, infinite at both ends."""
-    return np.concatenate([[-np.inf], ordered, [np.inf]])
-
-
-def _ceil(rank: Array) -> Index:
-    # 100 * 0.55 is 55.00000000000001 and means 55.
-    ceiling: Index = np.ceil(np.round(rank, 9)).astype(np.intp)
-    return ceiling

@@ -10,8 +10,8 @@ from calibrant.distributions import Distribution, MonotoneMap
 from calibrant.distributions.pit import randomized_pit
 from calibrant.persistence import savable_model
 from calibrant.recalibration._invertible_map import invertible_map
-from calibrant.recalibration._models import Prediction
 from calibrant.recalibration._recalibrator import Recalibrator
+from calibrant.recalibration.models import Prediction
 from calibrant.recalibration.residual_scale import ResidualScale, with_residuals
 
 

@@ -61,6 +61,6 @@ class QuantileTrackers:
 
 
 def moved_apart(knots: Array) -> Array:
-    """Make knots that do not decrease strictly increasing; others stay as they are."""
-    apart: Array = np.maximum.accumulate(knots - _STAIRS) + _STAIRS
+    """Make knots, (35,) or (n, 35), that do not decrease strictly increasing; others stay."""
+    apart: Array = np.maximum.accumulate(knots - _STAIRS, axis=-1) + _STAIRS
     return apart

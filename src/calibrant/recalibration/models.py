@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -83,8 +84,11 @@ def out_of_fold(
     *,
     cv: Any,
     groups: ArrayLike | None,
+    predict: Callable[[Any, Any], Prediction] = predicted,
 ) -> tuple[Prediction, Index, Any]:
     """Predict every fold with a clone fitted on the others, then fit one clone on all rows.
+
+    `predict` says what a fitted clone predicts for inputs.
 
     Returns
     -------
@@ -99,7 +103,7 @@ def out_of_fold(
     parts, held_out = [], []
     for train, test in make_folds(cv, X, y, labels):
         fitted = _fit_clone(model, X, y, weight, labels, train)
-        parts.append(predicted(fitted, take_rows(X, test)))
+        parts.append(predict(fitted, take_rows(X, test)))
         held_out.append(test)
     whole = _fit_clone(model, X, y, weight, labels, np.arange(len(y)))
     return _joined(parts), np.concatenate(held_out), whole

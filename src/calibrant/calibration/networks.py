@@ -1,0 +1,144 @@
+"""A user's trained ``torch.nn.Module``."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor, nn
+from torch.utils.data import default_collate
+
+from calibrant.calibration import network_outputs
+from calibrant.calibration.inputs import count_rows, take
+from calibrant.checks import Array, Index
+from calibrant.errors import DataError, ParameterError
+from calibrant.recalibration.models import Prediction
+from calibrant.tables import to_local
+
+Collate = Callable[[Any], Any]  # from rows of X to what the module is called with
+_BATCH = 1024
+
+
+@dataclass(frozen=True)
+class NetworkSource:
+    """A copy of a trained module, in evaluation mode, and how to call it.
+
+    Nobody else has the copy, so it can't change, and the user's module is never touched.
+
+    Parameters
+    ----------
+    module : nn.Module
+    output : str
+        What it returns; one of `network_outputs.OUTPUTS`.
+    levels : array of shape (K,), optional
+    collate : callable, optional
+    """
+
+    module: nn.Module
+    output: str
+    levels: ArrayLike | None = None
+    collate: Collate | None = None
+
+    @classmethod
+    def of(
+        cls,
+        module: nn.Module,
+        X: Any,
+        y: Array,
+        *,
+        output: str | None,
+        levels: ArrayLike | None,
+        collate: Collate | None,
+    ) -> NetworkSource:
+        """Copy the module and find out, or check, what it returns."""
+        if output is not None and output not in network_outputs.OUTPUTS:
+            raise ParameterError(
+                f"output must be one of {', '.join(network_outputs.OUTPUTS)}, got {output!r}."
+            )
+        source = cls(copy.deepcopy(module).eval(), output or "", levels, collate)
+        batches = list(source.raw(X))
+        if output is None:
+            source = cls(source.module, network_outputs.detect(batches, y, levels), levels, collate)
+        prediction = source._read(batches, count_rows(X))
+        network_outputs.check_plausible(prediction, y, source.output)
+        source._check_repeatable(X, prediction)
+        return source
+
+    def predict(self, X: Any) -> Prediction:
+        """Return what the module predicts for every row."""
+        return self._read(list(self.raw(X)), count_rows(X))
+
+    def raw(self, X: Any) -> Iterator[Any]:
+        """Yield the raw outputs of batches, without gradients."""
+        n_rows = count_rows(X)
+        if n_rows == 0:
+            raise DataError("X has no rows.")
+        with torch.no_grad():
+            for start in range(0, n_rows, _BATCH):
+                yield self.call(X, np.arange(start, min(start + _BATCH, n_rows)))
+
+    def call(self, X: Any, rows: Index) -> Any:
+        """Call the module with some rows of X: a tensor, ``*tuple`` or ``**dict``."""
+        given = self._collated(take(X, rows))
+        weight = next(self.module.parameters(), torch.empty(0))
+        given = _moved(given, weight.device, weight.dtype)
+        if isinstance(given, Mapping):
+            return self.module(**given)
+        if isinstance(given, tuple | list):
+            return self.module(*given)
+        return self.module(given)
+
+    def _collated(self, rows: Any) -> Any:
+        if self.collate is not None:
+            return self.collate(rows)
+        if isinstance(rows, list):  # samples of a data set
+            return default_collate(rows)
+        if isinstance(rows, Mapping | tuple | Tensor):
+            return rows
+        try:  # one table: whole numbers among its features are measurements, too
+            return torch.as_tensor(np.array(to_local(rows), dtype=np.float64))
+        except (TypeError, ValueError) as cause:
+            raise DataError(
+                f"Can't make a tensor of X for the network: {cause}. Pass numbers, or a collate "
+                "function from rows of X to what the network is called with."
+            ) from cause
+
+    def _read(self, batches: list[Any], n_rows: int) -> Prediction:
+        parts = [network_outputs.read(raw, self.output, self.levels) for raw in batches]
+        prediction = network_outputs.joined(parts)
+        if len(prediction) != n_rows:
+            raise DataError(
+                f"The network predicts {len(prediction)} rows for {n_rows} rows of X. It must "
+                "return one prediction per row."
+            )
+        return prediction
+
+    def _check_repeatable(self, X: Any, prediction: Prediction) -> None:
+        rows = np.arange(min(16, count_rows(X)))
+        again = self.predict(take(X, rows))
+        first, second = (
+            part if isinstance(part, np.ndarray) else part.median
+            for part in (prediction[rows], again)
+        )
+        # Sums over another batch size may differ in their last digits.
+        if not np.allclose(first, second, rtol=1e-3, atol=1e-3 * (1e-12 + np.ptp(first))):
+            raise ParameterError(
+                "The network predicts something else when it is asked again, even in evaluation "
+                "mode. Fix its randomness (dropout or sampling in forward) and calibrate again."
+            )
+
+
+def _moved(given: Any, device: torch.device, dtype: torch.dtype) -> Any:
+    """Tensors on the device of the module; floating ones in its precision."""
+    if isinstance(given, Mapping):
+        return {name: _moved(part, device, dtype) for name, part in given.items()}
+    if isinstance(given, tuple | list):
+        return tuple(_moved(part, device, dtype) for part in given)
+    if not isinstance(given, Tensor):
+        given = torch.as_tensor(np.array(to_local(given)))
+    return given.to(device, dtype) if given.is_floating_point() else given.to(device)
