@@ -89,8 +89,9 @@ def recalibrate(
     options |= {"groups": groups} if groups else {}
     recalibrator = getattr(recalibration, METHODS[method])(**options)
     with messages.warnings_as_notes():
-        inputs = model_inputs(fitted, rows, data, without=[column], also=columns)
+        inputs = model_inputs(fitted, rows, data, without=[column])
         before = evaluate(fitted.predict_dist(inputs), rows[column])
+        inputs = model_inputs(fitted, rows, data, without=[column], also=columns)
         recalibrator.fit(fitted, inputs, rows[column])
     with uninterrupted(out):
         recalibrator.save(out, overwrite=force)
