@@ -54,6 +54,8 @@ def test_everything_but_numbers_is_categorical(column, expected) -> None:
         (DAYS.strftime("%d.%m.%Y"), "date"),
         (DAYS.strftime("%m/%d/%Y %I:%M %p"), "date"),
         (DAYS.strftime("%d-%b-%Y"), "date"),
+        (pd.period_range("2020-01", periods=N, freq="M"), "date"),
+        (pd.period_range("2020-01", periods=N, freq="M").astype(str), "date"),
         (DAYS.strftime("%Y%m%dT%H%M%S"), "date"),
         (pd.to_timedelta(WHOLE, unit="min"), "duration"),
         (pd.to_timedelta(WHOLE, unit="min").astype(str), "duration"),
@@ -80,6 +82,10 @@ def test_stray_cells_are_named() -> None:
         ("n", WHOLE, True),
         ("n", WHOLE[::-1] + 1000, True),
         ("n", WHOLE * 2, False),
+        ("n", np.random.default_rng(0).permutation(1000)[:500], True),  # half of a file
+        ("n", np.random.default_rng(0).permutation(100_000)[:500], False),
+        ("n", np.random.default_rng(0).integers(0, 500, 500), False),  # they repeat
+        ("day", np.random.default_rng(0).permutation(500), False),
         ("n", WHOLE.astype(float), False),  # a way to keep it
         ("n", np.roll(WHOLE, 1), False),
         ("year", WHOLE + 1980, False),

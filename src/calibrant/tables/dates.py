@@ -32,8 +32,8 @@ _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _FORMATS = (_ISO, *(day + time for day, time in product(_DAYS, _TIMES)))
 # A day of numbers, or one with the name of its month: worth trying the formats.
 _LIKE_A_DATE = (
-    r"\s*(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{8}T\d{4}|\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{4}"
-    r"|[A-Za-z]{3,9} \d{1,2}, \d{4})"
+    r"\s*(?:\d{4}-\d{2}$|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{8}T\d{4}"
+    r"|\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{4}|[A-Za-z]{3,9} \d{1,2}, \d{4})"
 )
 _OFFSET = r"(?:Z|[+-]\d\d:?\d\d)\s*$"  # text that says its time zone
 _SAMPLE = 200

@@ -17,6 +17,7 @@ from calibrant.tables.numbers import DurationColumn, NumericColumn
 from calibrant.tables.texts import are_few, as_text, known_text, parse_numbers, unreadable
 
 _LEAST_ROWS = 10  # fewer may count up by chance
+_EXPECTED_REPEATS = 20.0  # pairs, where there are none
 _REPEATS = 5  # rows per number that make numbers written as text categories
 _ID_NAME = re.compile(
     r"(?:.*[_\s.-])?(?i:id|idx|index|uuid|guid|key|row|rowid|rownames)|.*[a-z](?:ID|Id)"
@@ -60,8 +61,13 @@ def row_number(column: pd.Series[Any]) -> DroppedColumn | None:
     values = column.to_numpy()
     if _is_named_id(name) and column.is_unique:
         return DroppedColumn(name, "named like an identifier, no value twice", names_rows=True)
-    if not _TIME_NAME.fullmatch(name) and _counts(values):
+    if _TIME_NAME.fullmatch(name):
+        return None
+    if _counts(values):
         reason = "whole numbers in steps of one are taken for row numbers"
+        return DroppedColumn(name, reason, names_rows=True)
+    if column.is_unique and _repeats_by_chance(values) >= _EXPECTED_REPEATS:
+        reason = "whole numbers near each other, but none twice, are taken for row numbers"
         return DroppedColumn(name, reason, names_rows=True)
     return None
 
@@ -107,6 +113,16 @@ def _are_codes(column: pd.Series[Any], numbers: Array) -> bool:
 
 def _is_named_id(name: str) -> bool:
     return bool(_ID_NAME.fullmatch(name.strip()))
+
+
+def _repeats_by_chance(values: Any) -> float:
+    """Pairs of equal values to expect if n values had been drawn from their range at random.
+
+    Row numbers of some of the rows, such as the training part of a file, have gaps and come in
+    any order, but never repeat.
+    """
+    span = float(values.max()) - float(values.min()) + 1.0
+    return len(values) * (len(values) - 1) / (2.0 * span)
 
 
 def _counts(values: Any) -> bool:
