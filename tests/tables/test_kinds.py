@@ -96,6 +96,8 @@ def test_stray_cells_are_named() -> None:
         ("rowNumber", WHOLE[::-1], True),
         ("humid", np.roll(WHOLE, 1), False),
         ("width", WHOLE * 7, False),
+        ("index", WHOLE * 7, True),
+        ("price_index", WHOLE * 7, False),
     ],
 )
 def test_row_numbers(name, values, left_out) -> None:
@@ -132,6 +134,7 @@ def test_identifiers_that_repeat_are_categories() -> None:
     zones = pd.Series(WHOLE % 5 + 100, name="LocationID")
     assert fit_column(zones).categories == ("100", "101", "102", "103", "104")
     assert fit_column(zones.rename("distance")).kind == "numeric"
+    assert fit_column(zones.rename("price_index")).kind == "numeric"
 
 
 @pytest.mark.parametrize("rows", [100, 5000])

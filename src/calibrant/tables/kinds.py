@@ -19,9 +19,10 @@ from calibrant.tables.texts import are_few, as_text, known_text, parse_numbers, 
 _LEAST_ROWS = 10  # fewer may count up by chance
 _EXPECTED_REPEATS = 20.0  # pairs, where there are none
 _REPEATS = 5  # rows per number that make numbers written as text categories
-_ID_NAME = re.compile(
-    r"(?:.*[_\s.-])?(?i:id|idx|index|uuid|guid|key|row|rowid|rownames)|.*[a-z](?:ID|Id)"
-    r"|(?i:row|record)[_\s.-]?(?i:no|nr|num|number|name)"
+_ID_NAME = re.compile(r"(?:.*[_\s.-])?(?i:id|uuid|guid)|.*[a-z](?:ID|Id)")
+_ROW_NAME = re.compile(
+    r"(?:row|record|line)[_\s.-]?(?:index|idx|no|nr|num|number|names?|id)|index|idx|row|key",
+    re.IGNORECASE,
 )
 _TIME_NAME = re.compile(
     r"(?:.*[_\s.-])?(?:t|time|timestep|step|period|tick|second|minute|hour|day|week|month|quarter"
@@ -59,7 +60,7 @@ def row_number(column: pd.Series[Any]) -> DroppedColumn | None:
     if len(column) < _LEAST_ROWS or not is_integer_dtype(column.dtype) or column.isna().any():
         return None
     values = column.to_numpy()
-    if _is_named_id(name) and column.is_unique:
+    if column.is_unique and (_ID_NAME.fullmatch(name) or _ROW_NAME.fullmatch(name)):
         return DroppedColumn(name, "named like an identifier, no value twice", names_rows=True)
     if _TIME_NAME.fullmatch(name):
         return None
@@ -74,7 +75,7 @@ def row_number(column: pd.Series[Any]) -> DroppedColumn | None:
 
 def _fit_numbers(name: str, column: pd.Series[Any]) -> ColumnEncoder:
     # An identifier that repeats, such as the number of a zone, is no quantity.
-    if _is_named_id(name) and is_integer_dtype(column.dtype) and not column.is_unique:
+    if _ID_NAME.fullmatch(name) and is_integer_dtype(column.dtype) and not column.is_unique:
         return _fit_categories(name, column)
     return NumericColumn.fit(name, column)
 
@@ -109,10 +110,6 @@ def _are_codes(column: pd.Series[Any], numbers: Array) -> bool:
     known = numbers[~np.isnan(numbers)]
     whole = len(known) == column.notna().sum() and bool(np.all(known == np.round(known)))
     return whole and texts.nunique() * _REPEATS <= len(texts)
-
-
-def _is_named_id(name: str) -> bool:
-    return bool(_ID_NAME.fullmatch(name.strip()))
 
 
 def _repeats_by_chance(values: Any) -> float:
