@@ -12,7 +12,8 @@ from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
 from calibrant.checks import Array
 from calibrant.tables.categories import fit_categories
 from calibrant.tables.columns import ColumnEncoder, DroppedColumn
-from calibrant.tables.dates import DateColumn, date_formats
+from calibrant.tables.date_text import date_formats
+from calibrant.tables.dates import DateColumn
 from calibrant.tables.numbers import DurationColumn, NumericColumn
 from calibrant.tables.texts import are_few, as_text, known_text, parse_numbers, unreadable
 
