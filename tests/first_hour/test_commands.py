@@ -114,3 +114,14 @@ def test_recalibrate(run, trips, tmp_path) -> None:
         for name in ("m", "r")
     )
     assert after["ecpe"] < before["ecpe"]
+
+
+def test_a_row_number_is_recognised_in_a_part_of_the_rows(run, file, tmp_path) -> None:
+    done = run("fit", file, *FIT, "--out", tmp_path / "m", "--test-size", 0.3, "--json")
+    assert "trip" not in json.loads(done.stdout)["inputs"]
+
+
+def test_a_row_number_can_be_used_all_the_same(run, file, tmp_path) -> None:
+    done = run("fit", file, *FIT, "--out", tmp_path / "m", "--use", "trip", "--json")
+    assert "trip" in json.loads(done.stdout)["inputs"]
+    assert run("predict", tmp_path / "m", file).stdout.startswith("mean,")

@@ -24,7 +24,7 @@ EXAMPLES = [
     (OneHotColumn("city", ("1", "2")), ["1", "2", "1"]),
     (CodedColumn("zone", ("1", "2"), (7, 8)), ["1", "2", "1"]),
     (DroppedColumn("key", "it has no values", names_rows=True), ["1", "2", "1"]),
-    (DurationColumn("wait", 2.0, flags_gaps=False, note="all is well"), ["1:02", "2:03", None]),
+    (DurationColumn("wait", 2.0, flags_gaps=False, of_day=True), ["1:02", "2:03", None]),
     (
         DateColumn("day", "2024-01-31T00:00:00", 2.5, ("year", "hour"), flags_gaps=True),
         ["2024-02-03", "2025-02-03 10:30", None],
@@ -193,6 +193,17 @@ class TestDurationColumn:
         encoder = DurationColumn.fit("wait", column)
         assert encoder.median == (90 + 86_400) / 2
         np.testing.assert_array_equal(encoder.transform(column)[:, 0], [90, 43_245, 86_400])
+
+    def test_times_of_day_are_on_a_circle(self) -> None:
+        clock = pd.Series([f"{hour}:30" for hour in range(24)])
+        encoder = DurationColumn.fit("at", clock)
+        assert encoder.description == "time of day"
+        late, early, noon, gap = encoder.transform(pd.Series(["23:59", "0:01", "12:00", None]))
+        assert np.linalg.norm(late[1:] - early[1:]) < 0.01
+        np.testing.assert_allclose(noon, [43_200, 0.0, -1.0], atol=1e-12)
+        np.testing.assert_array_equal(gap[1:], 0.0)
+        for other in (clock[:10], pd.to_timedelta(clock + ":00")):
+            assert not DurationColumn.fit("wait", other).of_day
 
     def test_hours_and_minutes(self) -> None:
         np.testing.assert_array_equal(DurationColumn.parse(pd.Series(["13:45"])), [49_500])

@@ -71,6 +71,21 @@ def test_one_format_for_all_rows_and_for_new_ones() -> None:
     assert row[0] == (pd.Timestamp("2023-04-03") - pd.Timestamp("2022-01-31")).days
 
 
+def test_the_description_says_which_number_is_the_month() -> None:
+    column = STAMPS.dt.strftime("%m/%d/%Y %I:%M %p")
+    encoder = DateColumn.fit("when", column, date_formats(column))
+    assert encoder.description == "date as %m/%d/%Y: age, year, month, weekday, hour"
+    assert DateColumn.fit("when", STAMPS).description.startswith("date: age")
+
+
+def test_a_swapped_day_is_a_mistake() -> None:
+    column = STAMPS.dt.strftime("%m/%d/%Y")
+    column[5] = "31/12/2022"
+    formats = date_formats(column)
+    assert formats == ("%m/%d/%Y",)
+    assert DateColumn.fit("when", column, formats).note.endswith("counts as a gap: '31/12/2022'")
+
+
 def test_several_formats_in_one_column() -> None:
     mixed = STAMPS.dt.strftime("%Y-%m-%d %H:%M")
     mixed[::2] = STAMPS[::2].dt.strftime("%d.%m.%Y %H:%M")

@@ -54,6 +54,8 @@ def test_everything_but_numbers_is_categorical(column, expected) -> None:
         (DAYS.strftime("%d.%m.%Y"), "date"),
         (DAYS.strftime("%m/%d/%Y %I:%M %p"), "date"),
         (DAYS.strftime("%d-%b-%Y"), "date"),
+        (pd.period_range("2020-01", periods=N, freq="M"), "date"),
+        (pd.period_range("2020-01", periods=N, freq="M").astype(str), "date"),
         (DAYS.strftime("%Y%m%dT%H%M%S"), "date"),
         (pd.to_timedelta(WHOLE, unit="min"), "duration"),
         (pd.to_timedelta(WHOLE, unit="min").astype(str), "duration"),
@@ -80,6 +82,10 @@ def test_stray_cells_are_named() -> None:
         ("n", WHOLE, True),
         ("n", WHOLE[::-1] + 1000, True),
         ("n", WHOLE * 2, False),
+        ("n", np.random.default_rng(0).permutation(1000)[:500], True),  # half of a file
+        ("n", np.random.default_rng(0).permutation(100_000)[:500], False),
+        ("n", np.random.default_rng(0).integers(0, 500, 500), False),  # they repeat
+        ("day", np.random.default_rng(0).permutation(500), False),
         ("n", WHOLE.astype(float), False),  # a way to keep it
         ("n", np.roll(WHOLE, 1), False),
         ("year", WHOLE + 1980, False),
@@ -90,6 +96,8 @@ def test_stray_cells_are_named() -> None:
         ("rowNumber", WHOLE[::-1], True),
         ("humid", np.roll(WHOLE, 1), False),
         ("width", WHOLE * 7, False),
+        ("index", WHOLE * 7, True),
+        ("price_index", WHOLE * 7, False),
     ],
 )
 def test_row_numbers(name, values, left_out) -> None:
@@ -126,6 +134,7 @@ def test_identifiers_that_repeat_are_categories() -> None:
     zones = pd.Series(WHOLE % 5 + 100, name="LocationID")
     assert fit_column(zones).categories == ("100", "101", "102", "103", "104")
     assert fit_column(zones.rename("distance")).kind == "numeric"
+    assert fit_column(zones.rename("price_index")).kind == "numeric"
 
 
 @pytest.mark.parametrize("rows", [100, 5000])

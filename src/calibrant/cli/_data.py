@@ -17,6 +17,7 @@ from calibrant.tables import (
     are_few,
     as_text,
     gaps_in_words,
+    is_categorical,
     parse_numbers,
     read_table,
     to_numbers,
@@ -69,6 +70,12 @@ def read_rows(path: Path, target: str, others: Iterable[str], messages: Messages
         frame = read_table(path)
     check_columns(frame, [target, *others], path)
     return rows_with_target(frame, target, path, messages)
+
+
+def as_inputs(rows: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """Give columns types that are never taken for identifiers: decimals, or categories."""
+    kinds = {name: "category" if is_categorical(rows[name]) else "float64" for name in names}
+    return rows.astype(kinds)
 
 
 def training_table(rows: pd.DataFrame, roles: Collection[str], messages: Messages) -> TrainingTable:

@@ -53,6 +53,10 @@ Groups = Annotated[
 Time = Annotated[
     str | None, option.column(help="Test rows are the last by this column, not random ones.")
 ]
+Use = Annotated[
+    list[str] | None,
+    option.column(help="Column to learn from though it looks like an identifier; repeatable."),
+]
 Weight = Annotated[str | None, option.column(help="Weight of each row, at least 0.")]
 Lower = Annotated[float | None, typer.Option(help="Lower bound of the target.", metavar="X")]
 Upper = Annotated[float | None, typer.Option(help="Upper bound of the target.", metavar="X")]
@@ -71,6 +75,7 @@ def fit(
     groups: Groups = None,
     weight: Weight = None,
     drop: option.Drop = None,
+    use: Use = None,
     lower: Lower = None,
     upper: Upper = None,
     seed: option.Seed = 0,
@@ -91,14 +96,15 @@ def fit(
     bounds = _bounds(lower, upper)
     if time is not None and test_size is None:
         raise ParameterError("--time says which rows to test on: pass --test-size as well.")
-    from calibrant.cli._data import group_labels, read_rows, training_table
+    from calibrant.cli._data import as_inputs, group_labels, read_rows, training_table
     from calibrant.cli._split import split_rows
     from calibrant.errors import ColumnWarning
     from calibrant.tables import to_numbers
 
     messages = Messages(quiet=quiet)
     roles = [name for name in (groups, weight, *(drop or [])) if name is not None]
-    rows = read_rows(train, target, roles if time is None else [*roles, time], messages)
+    others = [*roles, *(use or []), *([] if time is None else [time])]
+    rows = as_inputs(read_rows(train, target, others, messages), use or [])
     split = None
     if test_size is not None:
         split = split_rows(rows, test_size, time=time, groups=groups, seed=seed)

@@ -3,7 +3,8 @@
 from calibrant.tables.categories import CodedColumn, OneHotColumn
 from calibrant.tables.columns import ColumnEncoder, DroppedColumn
 from calibrant.tables.conversion import as_frame, check_finite, to_local, to_numbers
-from calibrant.tables.dates import DateColumn, DateDifference, date_formats
+from calibrant.tables.date_text import date_formats
+from calibrant.tables.dates import DateColumn, DateDifference
 from calibrant.tables.encoder import TableEncoder
 from calibrant.tables.files import check_suffix, read_table
 from calibrant.tables.numbers import DurationColumn, NumericColumn

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,56 +12,17 @@ import pandas as pd
 from calibrant.checks import Array
 from calibrant.errors import DataWarning
 from calibrant.tables.columns import Block, Saved
+from calibrant.tables.date_text import ISO, format_of_day, parse_dates
 from calibrant.tables.texts import (
     FLAGGED,
     as_text,
     check_readable,
     gaps_in_words,
-    known_text,
     unreadable,
 )
 
-_ISO = "ISO8601"
-_DAYS = (
-    *("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y"),
-    *("%m/%d/%y", "%d/%m/%y", "%d.%m.%y"),
-    *("%d-%b-%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"),
-)
-_TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
-_FORMATS = (_ISO, *(day + time for day, time in product(_DAYS, _TIMES)))
-# A day of numbers, or one with the name of its month: worth trying the formats.
-_LIKE_A_DATE = (
-    r"\s*(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{8}T\d{4}|\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{4}"
-    r"|[A-Za-z]{3,9} \d{1,2}, \d{4})"
-)
 _OFFSET = r"(?:Z|[+-]\d\d:?\d\d)\s*$"  # text that says its time zone
-_SAMPLE = 200
 _YEAR, _WEEK, _DAY = 365.2425, 7.0, 24.0
-
-
-def date_formats(column: pd.Series[Any]) -> tuple[str, ...]:
-    """Find the formats of a column of text that mostly holds dates; none if it does not.
-
-    Where 3/4 could be March or April, the format that reads more cells counts, and the American
-    one if both read all of them.
-    """
-    texts = known_text(column).dropna()
-    sample = texts.drop_duplicates().iloc[:_SAMPLE]
-    if sample.empty or sample.str.match(_LIKE_A_DATE).mean() < 0.9:
-        return ()
-    found: list[str] = []
-    while len(texts) and len(found) < 3:
-        read = {each: int(_parse(sample, each).notna().sum()) for each in _FORMATS}
-        best = [each for each in _FORMATS if read[each] == max(read.values()) > 0]
-        if not best:
-            break
-        chosen = best[0]
-        if len(best) > 1:  # the sample can't tell days from months, perhaps all cells can
-            chosen = max(best, key=lambda each: int(_parse(texts, each).notna().sum()))
-        found.append(chosen)
-        texts = texts[_parse(texts, chosen).isna()]
-        sample = texts.drop_duplicates().iloc[:_SAMPLE]
-    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -96,7 +56,7 @@ class DateColumn(Saved):
     median: float
     parts: tuple[str, ...]
     flags_gaps: bool
-    formats: tuple[str, ...] = (_ISO,)
+    formats: tuple[str, ...] = (ISO,)
     zone: str | None = None
     note: str = ""
     kind: ClassVar[str] = "date"
@@ -123,7 +83,7 @@ class DateColumn(Saved):
             float(_days(known - first).median()),
             tuple(part for part, varies in varying.items() if varies),
             flags_gaps=1.0 - len(known) / len(stamps) >= FLAGGED,
-            formats=formats or (_ISO,),
+            formats=formats or (ISO,),
             zone=named,
             note=gaps_in_words(column, unreadable(column, stamps), "dates"),
         )
@@ -136,10 +96,13 @@ class DateColumn(Saved):
 
     @property
     def description(self) -> str:
-        """Which parts of the date are used."""
+        """How text is read, and which parts of the date are used."""
         filled = "; gaps flagged" if self.flags_gaps else ""
         note = f"; {self.note}" if self.note else ""
-        return f"date: {', '.join(('age', *self.parts))}{filled}{note}"
+        form = (
+            "" if self.formats == (ISO,) else f" as {' or '.join(map(format_of_day, self.formats))}"
+        )
+        return f"date{form}: {', '.join(('age', *self.parts))}{filled}{note}"
 
     def transform(self, column: pd.Series[Any]) -> Array:
         """Encode n dates, (n, k)."""
@@ -211,18 +174,12 @@ def _stamps(column: pd.Series[Any], formats: tuple[str, ...], zone: str | None) 
         stamps = pd.to_datetime(column.astype(object) if arrow else column)
         return stamps.dt.tz_convert(zone) if zone and stamps.dt.tz is not None else stamps
     texts = as_text(column)
-    stamps = _parse(texts, formats[0])
-    for each in (*formats[1:], _ISO):
+    stamps = parse_dates(texts, formats[0])
+    for each in (*formats[1:], ISO):
         if stamps.isna().any():
-            stamps = stamps.fillna(_parse(texts, each))
+            stamps = stamps.fillna(parse_dates(texts, each))
     says_zone = zone is not None and bool(texts.dropna().str.contains(_OFFSET).any())
     return stamps.dt.tz_convert(zone) if says_zone else _local(stamps)
-
-
-def _parse(texts: pd.Series[Any], form: str) -> pd.Series[Any]:
-    # Digits alone would be years to pandas.
-    dates = texts.where(texts.str.match(r"\s*\d+\s*$").eq(False))
-    return pd.to_datetime(dates, format=form, errors="coerce", utc=True)
 
 
 def _local(stamps: pd.Series[Any]) -> pd.Series[Any]:

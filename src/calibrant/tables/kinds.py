@@ -12,15 +12,18 @@ from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
 from calibrant.checks import Array
 from calibrant.tables.categories import fit_categories
 from calibrant.tables.columns import ColumnEncoder, DroppedColumn
-from calibrant.tables.dates import DateColumn, date_formats
+from calibrant.tables.date_text import date_formats
+from calibrant.tables.dates import DateColumn
 from calibrant.tables.numbers import DurationColumn, NumericColumn
 from calibrant.tables.texts import are_few, as_text, known_text, parse_numbers, unreadable
 
 _LEAST_ROWS = 10  # fewer may count up by chance
+_EXPECTED_REPEATS = 20.0  # pairs, where there are none
 _REPEATS = 5  # rows per number that make numbers written as text categories
-_ID_NAME = re.compile(
-    r"(?:.*[_\s.-])?(?i:id|idx|index|uuid|guid|key|row|rowid|rownames)|.*[a-z](?:ID|Id)"
-    r"|(?i:row|record)[_\s.-]?(?i:no|nr|num|number|name)"
+_ID_NAME = re.compile(r"(?:.*[_\s.-])?(?i:id|uuid|guid)|.*[a-z](?:ID|Id)")
+_ROW_NAME = re.compile(
+    r"(?:row|record|line)[_\s.-]?(?:index|idx|no|nr|num|number|names?|id)|index|idx|row|key",
+    re.IGNORECASE,
 )
 _TIME_NAME = re.compile(
     r"(?:.*[_\s.-])?(?:t|time|timestep|step|period|tick|second|minute|hour|day|week|month|quarter"
@@ -58,17 +61,22 @@ def row_number(column: pd.Series[Any]) -> DroppedColumn | None:
     if len(column) < _LEAST_ROWS or not is_integer_dtype(column.dtype) or column.isna().any():
         return None
     values = column.to_numpy()
-    if _is_named_id(name) and column.is_unique:
+    if column.is_unique and (_ID_NAME.fullmatch(name) or _ROW_NAME.fullmatch(name)):
         return DroppedColumn(name, "named like an identifier, no value twice", names_rows=True)
-    if not _TIME_NAME.fullmatch(name) and _counts(values):
+    if _TIME_NAME.fullmatch(name):
+        return None
+    if _counts(values):
         reason = "whole numbers in steps of one are taken for row numbers"
+        return DroppedColumn(name, reason, names_rows=True)
+    if column.is_unique and _repeats_by_chance(values) >= _EXPECTED_REPEATS:
+        reason = "whole numbers near each other, but none twice, are taken for row numbers"
         return DroppedColumn(name, reason, names_rows=True)
     return None
 
 
 def _fit_numbers(name: str, column: pd.Series[Any]) -> ColumnEncoder:
     # An identifier that repeats, such as the number of a zone, is no quantity.
-    if _is_named_id(name) and is_integer_dtype(column.dtype) and not column.is_unique:
+    if _ID_NAME.fullmatch(name) and is_integer_dtype(column.dtype) and not column.is_unique:
         return _fit_categories(name, column)
     return NumericColumn.fit(name, column)
 
@@ -105,8 +113,14 @@ def _are_codes(column: pd.Series[Any], numbers: Array) -> bool:
     return whole and texts.nunique() * _REPEATS <= len(texts)
 
 
-def _is_named_id(name: str) -> bool:
-    return bool(_ID_NAME.fullmatch(name.strip()))
+def _repeats_by_chance(values: Any) -> float:
+    """Pairs of equal values to expect if n values had been drawn from their range at random.
+
+    Row numbers of some of the rows, such as the training part of a file, have gaps and come in
+    any order, but never repeat.
+    """
+    span = float(values.max()) - float(values.min()) + 1.0
+    return len(values) * (len(values) - 1) / (2.0 * span)
 
 
 def _counts(values: Any) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from calibrant.tables.texts import (
     unreadable,
 )
 
+_DAY = 86_400.0  # in seconds
 # "02:15", "26:15:30.5", "1 days 02:15:30", as databases and pandas write durations and times of day
 _DURATION = re.compile(r"-?(\d+ days?,? *)?[+-]?\d{1,4}:\d{2}(:\d{2}(\.\d+)?)?|-?\d+ days?")
 
@@ -52,7 +53,7 @@ class NumericColumn(Saved):
     what: ClassVar[str] = "numbers"
 
     @classmethod
-    def fit(cls, name: str, column: pd.Series[Any]) -> NumericColumn:
+    def fit(cls, name: str, column: pd.Series[Any]) -> Self:
         """Learn the median and whether there are gaps."""
         values = cls.parse(column)
         known = values[~np.isnan(values)]
@@ -95,10 +96,29 @@ class NumericColumn(Saved):
 
 @dataclass(frozen=True)
 class DurationColumn(NumericColumn):
-    """Durations and times of day, in seconds, encoded as numbers are."""
+    """Durations in seconds, encoded as numbers are; times of day also as points on a circle.
 
+    Parameters
+    ----------
+    name, median, flags_gaps, few_gaps, note
+        As for numbers.
+    of_day : bool
+        Whether texts look like times of the day: within 24 hours, and over more than 12 of them.
+    """
+
+    of_day: bool = False
     kind: ClassVar[str] = "duration"
     what: ClassVar[str] = "durations"
+
+    @classmethod
+    def fit(cls, name: str, column: pd.Series[Any]) -> Self:
+        """Learn the median, whether there are gaps, and whether it is a time of day."""
+        encoder = super().fit(name, column)
+        if column.dtype.kind == "m":
+            return encoder
+        values = cls.parse(column)
+        low, high = np.nanmin(values), np.nanmax(values)
+        return replace(encoder, of_day=bool(low >= 0 and high < _DAY and high - low > _DAY / 2))
 
     @classmethod
     def parse(cls, column: pd.Series[Any]) -> Array:
@@ -109,9 +129,24 @@ class DurationColumn(NumericColumn):
         return map_different(as_text(column), _seconds).to_numpy(dtype=np.float64)
 
     @property
+    def blocks(self) -> tuple[Block, ...]:
+        """As for numbers, and two columns of the circle."""
+        return super().blocks + (Block.NUMBERS,) * (2 * self.of_day)
+
+    @property
     def description(self) -> str:
         """The unit, and what is done to the gaps."""
-        return "; ".join(part for part in ("duration in seconds", super().description) if part)
+        read = "time of day" if self.of_day else "duration in seconds"
+        return "; ".join(part for part in (read, super().description) if part)
+
+    def transform(self, column: pd.Series[Any]) -> Array:
+        """Encode n values, (n, 1) to (n, 4): seconds, flag, sine and cosine."""
+        encoded = super().transform(column)
+        if not self.of_day:
+            return encoded
+        angle = 2.0 * np.pi * self.parse(column) / _DAY
+        circle = np.nan_to_num(np.column_stack([np.sin(angle), np.cos(angle)]))
+        return np.hstack([encoded, circle])
 
 
 def _seconds(texts: list[str]) -> list[float]:
