@@ -206,6 +206,10 @@ def test_labels_are_found_again() -> None:
     assert numbers(np.array([-1.0, 250.0, 1e9, np.nan])).tolist() == [0, 5, 9, 10]
     zones = Grouping.fit("zone", np.arange(5000) % 40)
     assert len(zones) == 40
+    days = np.arange("2024-01-01", "2025-01-01", dtype="datetime64[D]")
+    seasons = Grouping.fit("day", days)
+    later = np.array(["2023-05-01T12:00", "2024-06-30T23:00", "NaT"], dtype="datetime64[ns]")
+    assert seasons(later).tolist() == [0, 4, 10]
 
 
 def test_errors_say_what_to_do(rows) -> None:
