@@ -250,7 +250,7 @@ def test_verdict_looks_behind_the_average() -> None:
     # A map that is fitted to the average hides that every row is wrong.
     averaged = Recalibrated(flat, MonotoneMap(knots, np.linspace(0, 1, 102)[1:-1]))
     said = verdict_of(averaged, y)
-    assert said.startswith("Calibrated on average, but not everywhere: ")
+    assert said.startswith("Calibrated on average, but off in some slices: ")
     assert "slices are clearly off, worst predicted mean " in said
     # Small errors of either sign in many deciles, at other levels than 90%.
     scattered = evaluate(averaged, y, coverage=0.001)

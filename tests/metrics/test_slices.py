@@ -7,8 +7,13 @@ import pytest
 from scipy.stats import binomtest
 
 from calibrant.distributions import Normal
-from calibrant.metrics import calibration_by_group
-from calibrant.metrics.slices import rank_slices, tolerated_error, worst_sentence
+from calibrant.metrics import calibration_by_group, evaluate
+from calibrant.metrics.slices import (
+    differing_sources,
+    rank_slices,
+    tolerated_error,
+    worst_sentence,
+)
 
 N = 1200
 GROUPS = np.arange(N) % 6
@@ -67,3 +72,17 @@ def test_a_slice_of_few_rows_is_left_out_and_one_slice_is_none() -> None:
     alone = calibration_by_group(dist, np.full(30, 5.0), ["all"] * 30)
     assert rank_slices({"shop": alone}) == []
     assert worst_sentence([]) == ""
+
+
+def test_groups_that_are_off_like_all_others_need_no_map_of_their_own() -> None:
+    y = np.random.default_rng(4).normal(size=N) * 1.5
+    dist = Normal(np.zeros(N), np.ones(N))
+    alike = evaluate(dist, y, {"shop": GROUPS})
+    assert alike.state == "bad"
+    assert alike.worst is not None
+    assert alike.worst.clearly_off
+    assert "groups" not in alike.advice
+    y[GROUPS == 2] *= 2.0
+    assert 'groups=["shop"]' in evaluate(dist, y, {"shop": GROUPS}).advice
+    found = calibration_by_group(dist, y, GROUPS)
+    assert differing_sources({"shop": found}, coverage=0.6, below=0.5) == ["shop"]

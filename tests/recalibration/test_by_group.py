@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 
 from calibrant import (
@@ -24,6 +28,7 @@ from calibrant.recalibration.group_maps import fit_group_maps
 from calibrant.recalibration.grouping import Grouping
 from calibrant.recalibration.pit_map import fit_pit_map
 
+DATA = os.environ.get("CALIBRANT_DATA", "")
 SPREAD = {"a": 0.5, "b": 1.0, "c": 2.0, "d": 1.0}
 
 
@@ -201,6 +206,10 @@ def test_labels_are_found_again() -> None:
     assert numbers(np.array([-1.0, 250.0, 1e9, np.nan])).tolist() == [0, 5, 9, 10]
     zones = Grouping.fit("zone", np.arange(5000) % 40)
     assert len(zones) == 40
+    days = np.arange("2024-01-01", "2025-01-01", dtype="datetime64[D]")
+    seasons = Grouping.fit("day", days)
+    later = np.array(["2023-05-01T12:00", "2024-06-30T23:00", "NaT"], dtype="datetime64[ns]")
+    assert seasons(later).tolist() == [0, 4, 10]
 
 
 def test_errors_say_what_to_do(rows) -> None:
@@ -214,3 +223,30 @@ def test_errors_say_what_to_do(rows) -> None:
         recalibrate(Flat(), X, y, groups=X["zone"][:10].to_numpy())
     with pytest.raises(NotFittedError, match="GroupRecalibrator instance is not fitted"):
         clone(model).predict_dist(X)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not DATA, reason="CALIBRANT_DATA is not set: it names the data folder")
+def test_diamonds_from_verdict_to_verdict() -> None:
+    """A constant spread is right on average, and covers half of the expensive diamonds."""
+    frame = pd.read_csv(Path(DATA, "development", "diamonds.csv.gz"))
+    frame = frame.sample(frac=0.5, random_state=0)
+    X, y = frame.drop(columns="price"), frame["price"].to_numpy()
+    labels = X.select_dtypes(exclude="number").columns
+    X = X.astype(dict.fromkeys(labels, "category"))
+    half, rest = len(X) // 2, 3 * len(X) // 4
+    trees = HistGradientBoostingRegressor(categorical_features="from_dtype", random_state=0)
+    trees.fit(X[:half], y[:half])
+    cal, test = (X[half:rest], y[half:rest]), (X[rest:], y[rest:])
+    groups = test[0][["cut", "color", "clarity"]]
+    before = evaluate(recalibrate(trees, *cal).predict_dist(test[0]), test[1], groups)
+    assert before.state == "mixed"
+    assert before.worst is not None
+    assert before.worst.source == "predicted mean"
+    assert before.worst.coverage < 0.7
+    sources = ["predicted mean", "cut", "color", "clarity"]
+    after = evaluate(
+        recalibrate(trees, *cal, groups=sources).predict_dist(test[0]), test[1], groups
+    )
+    assert after.by_mean.coverage.min() > 0.84
+    assert after.crps < 0.95 * before.crps

@@ -98,6 +98,16 @@ def test_a_level_outside_its_band_is_neither_good_nor_bad_where_all_levels_agree
     assert states(0.9) == ["bad"]
 
 
+def test_a_small_error_on_many_rows_is_slight() -> None:
+    n = 20_000
+    y = norm.ppf((np.arange(n) + 0.5) / n)
+    page = build_report(Normal(np.zeros(n), np.full(n, 0.97)), None, y).html
+    assert 'class="good"' in page
+    states = {each["models"][0]["state"] for each in data_of(page)["levels"]}
+    assert "slightly too narrow" in states
+    assert "too narrow" not in states
+
+
 def test_every_level_is_exact(page, rows) -> None:
     levels = data_of(page)["levels"]
     assert [each["level"] for each in levels] == [f"{k}%" for k in range(1, 100)]

@@ -1,6 +1,10 @@
 """Metrics of a forecast: functions of a predictive distribution and the observed targets.
 
 `evaluate` computes all of them, with the noise floor and a verdict; `METRICS` lists them.
+
+Words, here and everywhere in the package: ``coverage=`` is the share of targets that a central
+interval should cover, ``alpha=`` the level of a quantile. In results ``coverage`` is the share that
+was covered, and ``level`` the nominal one.
 """
 
 from calibrant.metrics.accuracy import mae, r2, rmse, rse, smape

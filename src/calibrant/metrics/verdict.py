@@ -135,7 +135,7 @@ def _calibrated(
         of, worst = scattered
         within = f"ECPE {worst.mean_ecpe:.4f}, floor {worst.mean_floor:.4f}"
         return f"{word} on average: {chance}, but not within deciles of the {of} ({within})."
-    return f"{word}{'' if everywhere else ' on average, but not everywhere'}: {chance}."
+    return f"{word}{'' if everywhere else ' on average, but off in some slices'}: {chance}."
 
 
 def _scattered(ways: Mapping[str, GroupCalibration]) -> tuple[str, GroupCalibration] | None:

@@ -137,7 +137,7 @@ class GroupRecalibrator(Recalibrator):
         check_enough(len(rows))
         given = {} if groups is None else group_columns(groups, len(y))
         labels = {name: values[rows] for name, values in given.items()}
-        used = take_rows(X, rows)
+        used = X if len(rows) == len(y) else take_rows(X, rows)
         prediction = predicted(model, model_columns(model, used))
         return self._calibrate(model, used, prediction, y[rows], weight[rows], labels)
 
@@ -195,13 +195,13 @@ class GroupRecalibrator(Recalibrator):
         return self._mapped(dist, group_codes(self.groupings_, columns, len(dist)))
 
     def _mapped(self, dist: Distribution, codes: Index) -> Distribution:
+        if not self.steps_:
+            return Recalibrated(dist, self.monotone_)
         # Rows of the same groups share a map, and there are far fewer such maps than rows.
         found, of_row = np.unique(codes, axis=0, return_inverse=True)
         of_row = of_row.reshape(len(dist))
-        levels, knots = (
-            group_levels(self.monotone_, self.steps_, found),
-            group_knots(self.monotone_),
-        )
+        knots = group_knots(self.monotone_)
+        levels = group_levels(self.monotone_, self.steps_, found)
         if not isinstance(dist, Empirical):
             return Recalibrated(dist, MonotoneMap(knots, levels[of_row]))
         parts = [np.flatnonzero(of_row == k) for k in range(len(found))]

@@ -72,6 +72,8 @@ def fit_group_maps(
     sizes : sequence of C ints
         How many groups each column has.
     """
+    if not sizes:
+        return ()
     x = group_knots(common)
     levels = np.tile(common(x), (len(right), 1))  # (n, k)
     low, high = common(left), common(right)
@@ -83,10 +85,10 @@ def fit_group_maps(
             np.where(seen < _VISITS, _p_values(features, weight, own, len(seen)), 1.0)
             for own, seen in zip(codes.T, visits, strict=True)
         ]
-        column = int(np.argmin([part.min(initial=1.0) for part in p_values])) if sizes else 0
-        if not sizes or p_values[column].min(initial=1.0) >= _P_VALUE:
-            return tuple(steps)
+        column = int(np.argmin([part.min() for part in p_values]))
         code = int(np.argmin(p_values[column]))
+        if p_values[column][code] >= _P_VALUE:
+            return tuple(steps)
         rows = np.flatnonzero(codes[:, column] == code)
         found = fit_pit_map(high[rows], weight[rows], left=low[rows], shrink=False)
         visits[column][code] += 1

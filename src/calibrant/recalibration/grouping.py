@@ -45,6 +45,7 @@ class Grouping:
     @classmethod
     def fit(cls, source: str, values: NDArray[Any]) -> Self:
         """Find the groups of a column of n values."""
+        values = _without_dates(values)
         distinct = len(np.unique(values)) if values.dtype.kind in "iuf" else 0
         if distinct > max(_MOST_NUMBERS, len(values) / _ROWS_OF_NUMBER):
             known = values[np.isfinite(values)].astype(np.float64)
@@ -57,12 +58,21 @@ class Grouping:
 
     def __call__(self, values: NDArray[Any]) -> Index:
         """Number of the group of every value, (n,); -1 for a label that was not seen before."""
+        values = _without_dates(values)
         if len(self.edges):
             numbers = values.astype(np.float64)
             bins = np.searchsorted(self.edges, numbers, side="right")
             return np.where(np.isnan(numbers), len(self.edges) + 1, bins).astype(np.intp)
         codes = {label: code for code, label in enumerate(self.labels)}
         return np.array([codes.get(_label(value), -1) for value in values], dtype=np.intp)
+
+
+def _without_dates(values: NDArray[Any]) -> NDArray[Any]:
+    """Return dates and durations as numbers, which can be cut at their deciles."""
+    if values.dtype.kind not in "mM":
+        return values
+    numbers = values.astype(f"{values.dtype.kind}8[ns]").astype(np.int64).astype(np.float64)
+    return np.where(np.isnat(values), np.nan, numbers)
 
 
 def _label(value: Any) -> str | None:

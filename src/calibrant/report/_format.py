@@ -68,8 +68,8 @@ def cell_text(value: object) -> str:
 
 
 def spans_decades(y: Array) -> bool:
-    """Whether positive targets span two decades or more, so that a log axis shows them better."""
+    """Whether positive targets span 1.5 decades or more, so that a log axis shows them better."""
     if y.min() <= 0:
         return False
     low, high = np.quantile(y, [0.01, 0.99])
-    return bool(high / low >= 100)
+    return bool(high / low >= 10**1.5)

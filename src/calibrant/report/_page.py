@@ -177,7 +177,7 @@ def _level_texts(forecasts: list[ScoredForecast], units: Units) -> list[dict[str
                 {
                     "covered": percent(each.scores.test.coverage[k], n),
                     "width": units.show(float(each.scores.quantiles.widths[k])),
-                    "state": _state(each.scores.test.coverage[k], low[k], high[k]),
+                    "state": _state(each.scores.test.coverage[k], LEVELS[k], low[k], high[k]),
                 }
                 for each in forecasts
             ],
@@ -186,10 +186,11 @@ def _level_texts(forecasts: list[ScoredForecast], units: Units) -> list[dict[str
     ]
 
 
-def _state(share: float, low: float, high: float) -> str:
+def _state(share: float, level: float, low: float, high: float) -> str:
     if low <= share <= high:
         return "within chance"
-    return "too narrow" if share < low else "too wide"
+    side = "narrow" if share < low else "wide"
+    return f"{'too' if abs(share - level) > tolerated_error(level) else 'slightly too'} {side}"
 
 
 def _scores(forecasts: list[ScoredForecast]) -> list[dict[str, Any]]:
