@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.forecasting.test_forecaster import forecaster, panel, same_networks
 
 from calibrant import AdaptiveRecalibrator, Forecaster, backtest, evaluate
 from calibrant.errors import CalibrantError, DataWarning
+from calibrant.training import Silent
 
 LEVELS = [0.05, 0.3, 0.5, 0.9]
 
@@ -152,11 +154,24 @@ def test_a_gap_that_repair_forbids_is_found_before_the_test() -> None:
         backtest(forecaster(repair="error"), y, start=100)
 
 
-def test_progress_is_shown_on_request(capfd: pytest.CaptureFixture[str]) -> None:
-    backtest(forecaster(), wave(130), start=100, policy="refit", every=15, verbose=True)
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert "Back-test" in err
+def test_every_training_says_which_it_is_and_how_long_all_take(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headings: list[bool | str] = []
+    monkeypatch.setattr(
+        "calibrant.estimators.train.open_progress",
+        lambda verbose: headings.append(verbose) or Silent(),
+    )
+    model = forecaster(horizon=2)
+    backtest(model, wave(130), start=100, policy="refit", every=15, verbose=True)
+    texts = [str(each) for each in headings]
+    assert texts[0] == "Training 1 of 2; Step 1 of 2"
+    assert re.fullmatch(r"Training 1 of 2; Step 2 of 2, about \d+ s left", texts[1])
+    assert re.fullmatch(r"Training 2 of 2, about \d+ s left; Step 1 of 2", texts[2])
+    assert capfd.readouterr().out == ""
+    headings.clear()
+    forecaster(horizon=1, verbose=True).fit(wave(100))
+    assert headings == [True]
 
 
 def test_an_array_has_positions_only() -> None:

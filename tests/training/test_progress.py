@@ -55,6 +55,15 @@ def test_figures_of_the_last_epoch_stand_below_the_bar(console) -> None:
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
+def test_one_of_several_trainings_has_a_heading_and_vanishes(console) -> None:
+    with ProgressBar(console, heading="Step 2 of 24, about 3 min left") as progress:
+        progress.start(stage())
+        progress.advance(stage(), record(10), 0.4321, None)
+    text = shown(console)
+    assert text.index("Step 2 of 24, about 3 min left") < text.index("10/40 epochs")
+    assert text.endswith("\x1b[1A\x1b[2K")  # the lines are taken back
+
+
 def test_crps_stands_beside_another_score_and_goes_with_its_stage(console) -> None:
     first = stage(number=1, name="likelihood", score_name="NLL")
     seen = iter(

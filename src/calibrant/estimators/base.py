@@ -61,7 +61,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
     bounds: tuple[float | None, float | None] | None = None
     device: str = "auto"
     random_state: int | np.random.RandomState | None = None
-    verbose: bool = False
+    verbose: bool | str = False
 
     # Fitted state: not arguments of the constructor, so not parameters.
     predictor_: Predictor = field(init=False)
@@ -82,7 +82,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         "lr": [positive()],
         "training": [Training, None],
         "bounds": [tuple, None],
-        "verbose": ["boolean"],
+        "verbose": ["boolean", str],
     }
 
     # ---- what a method implements -----------------------------------------------------------

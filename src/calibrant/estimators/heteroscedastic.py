@@ -68,7 +68,7 @@ class HeteroscedasticRegressor(BodyParameters, NetworkRegressor):
     random_state : int, RandomState or None
         The same seed on the same machine gives the same result, except for the last digits where
         a busy machine changes the number of threads.
-    verbose : bool, default False
+    verbose : bool or str, default False
         Show a progress bar.
 
     Attributes

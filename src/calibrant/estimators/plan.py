@@ -125,7 +125,7 @@ class Plan:
     groups : tuple of Group
         The networks, one group for each kind.
     bounds : (low, high) or None
-    verbose : bool
+    verbose : bool or str
     """
 
     name: str
@@ -138,7 +138,7 @@ class Plan:
     atoms: Atoms
     groups: tuple[Group, ...]
     bounds: Bounds | None = None
-    verbose: bool = False
+    verbose: bool | str = False
 
     @property
     def head(self) -> Head:
@@ -191,7 +191,7 @@ def make_plan(
     *,
     bounds: Bounds | None,
     device: str,
-    verbose: bool,
+    verbose: bool | str,
 ) -> Plan:
     """Split and scale the rows, and determine the networks and their stages."""
     split = _split(recipe, data, training.validation_fraction)

@@ -152,7 +152,7 @@ class DirectSteps:
             self.settings, len(origins), _FINISH
         )
         levels = torch.as_tensor(LEVELS, dtype=torch.float32, device=self._device)
-        show = self.settings.verbose
+        show = bool(self.settings.verbose)
         with training_bar("Training", budget * len(seeds), show=show) as advance:
             for network, seed in zip(self.networks, seeds, strict=True):
                 train_network(

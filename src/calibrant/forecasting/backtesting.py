@@ -18,7 +18,7 @@ from calibrant.forecasting._backtest import Backtest, Forecasts
 from calibrant.forecasting._checkpoint import train
 from calibrant.forecasting._direct import DirectStep
 from calibrant.forecasting._naive import Repeated, SeasonalNaive
-from calibrant.forecasting._progress import training_bar
+from calibrant.forecasting._progress import Countdown
 from calibrant.forecasting._step import StepForecasts, StepModel
 from calibrant.forecasting.forecaster import Forecaster
 from calibrant.forecasting.series_frame import SeriesFrame
@@ -94,28 +94,32 @@ def backtest(
     blocks = list(_blocks(first, len(times), policy, every))
     found: dict[int, list[Forecasts]] = {step: [] for step in range(1, model.horizon + 1)}
     made: dict[int, list[StepForecasts]] = {step: [] for step in found}
-    several = verbose and len(blocks) > 1  # one bar over all trainings instead of one for each
-    model.verbose = (model.verbose or verbose) and not several
-    with training_bar("Back-test", len(blocks), show=several) as advance:
-        model._prepare(_training_rows(series, times[first]))
-        model.fh_ = list(found)
+    shows = model.verbose or verbose
+    countdown = Countdown("Training", len(blocks))
+
+    def train_next() -> None:
+        model.verbose = countdown.next() if shows and len(blocks) > 1 else shows
         train(model, checkpoint)
-        encoded = model.design_.covariates.encode(series)
-        step = series.clock.step
-        for begin, stop in blocks:
-            last = stop == len(times)
-            # The forecasts of this block reach beyond it, where the next training must not look.
-            ahead = model if last else copy.deepcopy(model)
-            until = np.inf if last else times[stop] - step
-            reach = stop + model.horizon - 1
-            known = encoded.before(times[reach] if reach < len(times) else np.inf)
-            for h, part, raw in _forecasts(ahead, known, times[begin] - step, until, policy):
-                found[h].append(part)
-                made[h].append(raw)
-            if not last:
-                model.series_ = encoded.before(times[stop])
-                train(model, checkpoint)
-            advance()
+
+    model._prepare(_training_rows(series, times[first]))
+    model.fh_ = list(found)
+    train_next()
+    encoded = model.design_.covariates.encode(series)
+    step = series.clock.step
+    for begin, stop in blocks:
+        last = stop == len(times)
+        # The forecasts of this block reach beyond it, where the next training must not look.
+        ahead = model if last else copy.deepcopy(model)
+        until = np.inf if last else times[stop] - step
+        reach = stop + model.horizon - 1
+        known = encoded.before(times[reach] if reach < len(times) else np.inf)
+        for h, part, raw in _forecasts(ahead, known, times[begin] - step, until, policy):
+            found[h].append(part)
+            made[h].append(raw)
+        if not last:
+            model.series_ = encoded.before(times[stop])
+            train_next()
+    model.verbose = shows
     joined = _joined(found)
     stride = model.steps_[0].stride
     shown = encoded.stacked() if model._is_direct else encoded

@@ -28,7 +28,7 @@ from calibrant.forecasting._paths import (
     sums_of_steps,
     total_periods,
 )
-from calibrant.forecasting._progress import training_bar
+from calibrant.forecasting._progress import Countdown
 from calibrant.forecasting._read import read_table
 from calibrant.forecasting._report import Repair, SeriesReport
 from calibrant.forecasting._separate import SeparateSteps
@@ -82,7 +82,7 @@ class Forecaster(BaseEstimator):
     random_state : int, RandomState or None
         Seed of all steps; None leaves that of the estimator.
     verbose : bool, default False
-        Show progress: the stages of training, or a bar over the steps if there are several.
+        Show progress: the stages of training and, of several steps, which one and the time left.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class Forecaster(BaseEstimator):
         time: str | None = None,
         repair: Repair = "report",
         random_state: int | np.random.RandomState | None = None,
-        verbose: bool = False,
+        verbose: bool | str = False,
     ) -> None:
         self.estimator = estimator
         self.window = window
@@ -273,18 +273,20 @@ class Forecaster(BaseEstimator):
             return
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.horizon)
         steps, held_out = [], []
-        several = self.verbose and self.horizon > 1
-        with training_bar("Steps ahead", self.horizon, show=several) as advance:
-            for step, seed in enumerate(seeds, start=1):
-                estimator = clone(self.estimator)
-                if self.random_state is not None:
-                    estimator.set_params(random_state=int(seed))
-                if self.verbose:
-                    estimator.set_params(verbose=not several)
-                model = StepModel(step, self.design_, estimator, self._recalibrator())
-                held_out.append(model.fit(self.series_))
-                steps.append(model)
-                advance()
+        outer = self.verbose if isinstance(self.verbose, str) else ""
+        countdown = Countdown("Step", self.horizon, outer)
+        for step, seed in enumerate(seeds, start=1):
+            estimator = clone(self.estimator)
+            if self.random_state is not None:
+                estimator.set_params(random_state=int(seed))
+            if self.verbose:
+                several = self.horizon > 1
+                estimator.set_params(verbose=countdown.next() if several else self.verbose)
+            model = StepModel(step, self.design_, estimator, self._recalibrator())
+            held_out.append(model.fit(self.series_))
+            if self.verbose:
+                estimator.set_params(verbose=True)  # the heading is of this training only
+            steps.append(model)
         self.model_ = SeparateSteps(steps)
         self._finish(held_out)
 

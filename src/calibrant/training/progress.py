@@ -73,9 +73,11 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
     ----------
     console : rich Console, optional
         Default is standard error.
+    heading : str
+        Line above the bars, which then vanish at the end: one of several trainings.
     """
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(self, console: Console | None = None, heading: str = "") -> None:
         from rich.console import Console, RenderableType
         from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
@@ -85,8 +87,9 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             figures = ""
 
             def get_renderables(self) -> list[RenderableType]:
+                above = [Text(heading)] if heading else []
                 line = [Text(self.figures, style="dim")] if self.figures else []
-                return [self.make_tasks_table(self.tasks), *line]
+                return [*above, self.make_tasks_table(self.tasks), *line]
 
         self._bars = Bars(
             TextColumn("{task.description}"),
@@ -95,6 +98,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
             TextColumn("{task.fields[note]}"),
             console=Console(stderr=True) if console is None else console,
+            transient=bool(heading),
         )
         self._tasks: dict[int, int] = {}
 
@@ -141,9 +145,14 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self._bars.figures = ""  # the last epoch need not be the one that is kept
 
 
-def open_progress(verbose: bool) -> ProgressBar | Silent:
-    """Return a progress bar if `verbose`, else no output; use it as a context manager."""
-    return ProgressBar() if verbose else Silent()
+def open_progress(verbose: bool | str) -> ProgressBar | Silent:
+    """Return a progress bar if `verbose`, under it as a heading, else no output.
+
+    Use it as a context manager.
+    """
+    if not verbose:
+        return Silent()
+    return ProgressBar(heading=verbose if isinstance(verbose, str) else "")
 
 
 def _against_floor(pit: Tensor) -> str:
