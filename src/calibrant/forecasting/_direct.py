@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,14 +121,8 @@ class DirectSteps:
 
     # ---- fit --------------------------------------------------------------------------------
 
-    def fit(self, series: SeriesFrame, *, warm: bool = False) -> list[StepForecasts]:
+    def fit(self, series: SeriesFrame) -> list[StepForecasts]:
         """Train the networks and learn the calibration of each step.
-
-        Parameters
-        ----------
-        series : SeriesFrame
-        warm : bool
-            Go on from the present weights, with a quarter of the budget.
 
         Returns
         -------
@@ -135,43 +131,70 @@ class DirectSteps:
         """
         self.settings.check()
         series = series.stacked()
-        if not warm:
-            self.scaling = None
         source = self._source(series)
         self.scaling = source.scaling
-        origins = source.origins(max(_LEAST_VALUES, self.design.window // _LEAST_SHARE))
-        self._check_enough(series, len(origins))
+        origins = self._training_origins(series, source)
         train, held_out = self._split(series, source, origins)
-        seeds = check_random_state(self.settings.random_state).randint(
-            2**31 - 1, size=self.settings.members
-        )
-        if not warm:
-            self.networks = [self._new_network(source, int(seed)) for seed in seeds]
-        first, rate = (_FINISH, _FINISH_RATE) if warm else (1.0, 1.0)
-        budget = n_steps(self.settings, len(train), first) + n_steps(
-            self.settings, len(origins), _FINISH
-        )
-        levels = torch.as_tensor(LEVELS, dtype=torch.float32, device=self._device)
-        show = self.settings.verbose
-        with training_bar("Training", budget * len(seeds), show=show) as advance:
-            for network, seed in zip(self.networks, seeds, strict=True):
-                train_network(
-                    network, source, train, levels, self.settings, int(seed),
-                    share=first, rate=rate, advance=advance,
-                )  # fmt: skip
+        self.networks = [self._new_network(source, seed) for seed in self._seeds()]
+        budget = n_steps(self.settings, len(train)) + self._finishing_steps(len(origins))
+        with self._bar(budget) as advance:
+            self._train(source, train, advance)
             before = self._quantiles(source, held_out)
             actual = _targets(source, held_out, self.horizon)  # (n, H)
             scores = normal_scores(before, actual.ravel()).reshape(actual.shape)
             self.knots = learn_knots(scores, LEVELS)
             forecasts = self._forecasts(series, source, held_out)
-            # The map is learned from windows that the network had not seen; those are the newest,
-            # which matter most, so the network learns from them now.
-            for network, seed in zip(self.networks, seeds, strict=True):
-                train_network(
-                    network, source, origins, levels, self.settings, int(seed) + 1,
-                    share=_FINISH, rate=_FINISH_RATE, advance=advance,
-                )  # fmt: skip
+            # The map is learned from windows that the networks had not seen. These are the newest,
+            # which matter most, so the networks learn from them now.
+            self._train(source, origins, advance, share=_FINISH, rate=_FINISH_RATE)
         return forecasts
+
+    def go_on(self, series: SeriesFrame) -> None:
+        """Train further on longer series; the calibration maps stay."""
+        series = series.stacked()
+        source = self._source(series)
+        origins = self._training_origins(series, source)
+        with self._bar(self._finishing_steps(len(origins))) as advance:
+            self._train(source, origins, advance, share=_FINISH, rate=_FINISH_RATE)
+
+    def _train(
+        self,
+        source: WindowSource,
+        origins: Index,
+        advance: Callable[[], None],
+        *,
+        share: float = 1.0,
+        rate: float = 1.0,
+    ) -> None:
+        """Train every network on windows that end at `origins`; see `train_network`."""
+        levels = torch.as_tensor(LEVELS, dtype=torch.float32, device=self._device)
+        for network, seed in zip(self.networks, self._seeds(), strict=True):
+            train_network(
+                network, source, origins, levels, self.settings, seed,
+                share=share, rate=rate, advance=advance,
+            )  # fmt: skip
+
+    def _seeds(self) -> list[int]:
+        stream = check_random_state(self.settings.random_state)
+        return [int(seed) for seed in stream.randint(2**31 - 1, size=self.settings.members)]
+
+    def _finishing_steps(self, n_windows: int) -> int:
+        return n_steps(self.settings, n_windows, _FINISH)
+
+    def _bar(self, steps: int) -> AbstractContextManager[Callable[[], None]]:
+        total = steps * self.settings.members
+        return training_bar("Training", total, show=self.settings.verbose)
+
+    def _training_origins(self, series: SeriesFrame, source: WindowSource) -> Index:
+        """Windows with enough values to learn from, and at least one target."""
+        origins = source.origins(max(_LEAST_VALUES, self.design.window // _LEAST_SHARE))
+        if len(origins) >= _MIN_WINDOWS:
+            return origins
+        raise DataError(
+            f"Only {len(origins)} windows of {self.design.window} rows with a target; at least "
+            f"{_MIN_WINDOWS} are needed. {int(np.isfinite(series.y).sum())} of {len(series)} rows "
+            "have a target. Use a longer series, or a smaller window or horizon."
+        )
 
     def _split(
         self, series: SeriesFrame, source: WindowSource, origins: Index
@@ -192,15 +215,6 @@ class DirectSteps:
                 "used. Use a longer series or a smaller horizon."
             )
         return origins[train], origins[held_out]
-
-    def _check_enough(self, series: SeriesFrame, n: int) -> None:
-        if n >= _MIN_WINDOWS:
-            return
-        raise DataError(
-            f"Only {n} windows of {self.design.window} rows with a target; at least {_MIN_WINDOWS} "
-            f"are needed. {int(np.isfinite(series.y).sum())} of {len(series)} rows have a target. "
-            "Use a longer series, or a smaller window or horizon."
-        )
 
     def _new_network(self, source: WindowSource, seed: int) -> DirectNetwork:
         known, past, static = source.sizes

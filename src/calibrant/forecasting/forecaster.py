@@ -225,14 +225,14 @@ class Forecaster(BaseEstimator):
         Parameters
         ----------
         warm : bool, default False
-            Go on from the present weights, at half the cost; for the `GlobalNetwork` only. The
-            recalibration keeps what it has learned.
+            Go on from the present weights, at a fifth of the cost; for the `GlobalNetwork` only.
+            The calibration keeps what it has learned.
         """
         self._check_fitted()
         if not warm:
             self._train()
         elif isinstance(self.model_, DirectSteps):
-            self._finish(self.model_.fit(self.series_, warm=True))
+            self.model_.go_on(self.series_)
         else:
             raise ParameterError("refit(warm=True) is for the GlobalNetwork; call refit().")
         return self
