@@ -32,7 +32,7 @@ from calibrant.forecasting._progress import training_bar
 from calibrant.forecasting._read import read_table
 from calibrant.forecasting._report import Repair, SeriesReport
 from calibrant.forecasting._separate import SeparateSteps
-from calibrant.forecasting._step import StepForecasts, StepModel, common_pits
+from calibrant.forecasting._step import StepForecasts, StepModel, pits_by_origin
 from calibrant.forecasting._windows import WindowDesign
 from calibrant.forecasting.global_network import GlobalNetwork
 from calibrant.forecasting.series_frame import SeriesFrame
@@ -289,7 +289,7 @@ class Forecaster(BaseEstimator):
         self._finish(held_out)
 
     def _finish(self, held_out: list[StepForecasts]) -> None:
-        self.correlation_ = step_correlation(common_pits(held_out))
+        self.correlation_ = step_correlation(pits_by_origin(held_out))
 
     def _direct_steps(self) -> DirectSteps:
         """Untrained network for all steps."""
