@@ -119,8 +119,8 @@ def test_past_and_static_covariates_are_used() -> None:
     y = panel()
     X = y[["id", "time"]].assign(wind=np.arange(len(y)) % 7, size=(y["id"] == "a") * 1.0)
     model = forecaster(series_id="id", time="time", static=["size"]).fit(y, X)
-    assert model.model_.networks[0].shape.n_past == 1
-    assert model.model_.networks[0].shape.n_static == 3  # and scale and gaps of the window
+    assert model.model_.ensemble.networks[0].shape.n_past == 1
+    assert model.model_.ensemble.networks[0].shape.n_static == 3  # and scale and gaps of the window
     assert model.predict().shape == (24,)
 
 
@@ -153,7 +153,9 @@ def test_update_moves_the_recalibration_and_leaves_the_networks() -> None:
     model.update(noisy)
     static.update(noisy)
     for mine, theirs in zip(
-        model.model_.networks[0].parameters(), static.model_.networks[0].parameters(), strict=True
+        model.model_.ensemble.networks[0].parameters(),
+        static.model_.ensemble.networks[0].parameters(),
+        strict=True,
     ):
         assert mine.equal(theirs)
     after, unadapted = (np.ptp(m.predict_interval(), axis=1).mean() for m in (model, static))

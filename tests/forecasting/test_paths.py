@@ -107,3 +107,13 @@ def test_few_origins_show_how_dependence_fades_with_the_distance() -> None:
         errors.append([np.mean((each - truth) ** 2) for each in (found, *others)])
     mine, sample, independence = np.mean(errors, axis=0)
     assert mine < min(sample, independence)
+
+
+def test_missing_outcomes_leave_the_other_pairs() -> None:
+    rng = np.random.default_rng(0)
+    truth = 0.8 ** np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
+    pits = ndtr(rng.multivariate_normal(np.zeros(6), truth, size=3000))
+    whole = step_correlation(pits)
+    pits[rng.random(pits.shape) < 0.5] = np.nan  # 1 of 64 origins has all six
+    # Half of the rows have half of the pairs: two standard errors of 750 outcomes.
+    np.testing.assert_allclose(step_correlation(pits), whole, atol=0.08)

@@ -6,44 +6,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import torch
-from sklearn.utils import check_random_state
-from torch import Tensor
 
 from calibrant.checks import Array, Index
 from calibrant.distributions import Distribution, Quantiles, ScoreRecalibrated
 from calibrant.errors import DataError
 from calibrant.forecasting._clock import Ticks
+from calibrant.forecasting._ensemble import LEVELS, NetworkEnsemble
 from calibrant.forecasting._horizon_maps import (
     calibrated,
     learn_knots,
     normal_scores,
     smooth_over_steps,
-    strictly_increasing,
 )
-from calibrant.forecasting._network_training import n_steps, train_network
-from calibrant.forecasting._progress import training_bar
 from calibrant.forecasting._step import StepForecasts
 from calibrant.forecasting._window_source import InputScaling, WindowSource
 from calibrant.forecasting._windows import WindowDesign, blocked_split
 from calibrant.forecasting.global_network import GlobalNetwork
 from calibrant.forecasting.series_frame import SeriesFrame
-from calibrant.networks import DirectNetwork, DirectShape
 from calibrant.recalibration import AdaptiveRecalibrator
-from calibrant.training import resolve_device
 
-LEVELS: Array = np.array(
-    [0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99]
-)
 _STRIDES = 23, 11, 5, 1  # coprime to days and weeks of hours: every step meets every hour
 _PER_HORIZON = 7  # origins that a horizon is followed from, at least
 _MIN_WINDOWS = 10
 _LEAST_SHARE = 8  # a window to train on has an eighth of its values
 _LEAST_VALUES = 2  # to forecast from
-_FINISH = 0.25  # share of the budget after the calibration, on all windows
-_FINISH_RATE = 0.3
 _HELD_OUT_HORIZONS, _MOST_HELD_OUT = 5, 0.25
-_CHUNK = 512  # windows that are predicted at once
 
 
 @dataclass
@@ -71,12 +58,11 @@ class DirectSteps:
     ----------
     design : WindowDesign
     horizon : int
-    settings : GlobalNetwork
+    ensemble : NetworkEnsemble
     steps : list of DirectStep
 
     Attributes
     ----------
-    networks : list of DirectNetwork
     scaling : InputScaling
     knots : array of shape (horizon, Q)
         Calibration map of each step, see `learn_knots`.
@@ -86,9 +72,8 @@ class DirectSteps:
 
     design: WindowDesign
     horizon: int
-    settings: GlobalNetwork
+    ensemble: NetworkEnsemble
     steps: list[DirectStep]
-    networks: list[DirectNetwork] = field(default_factory=list)
     scaling: InputScaling | None = None
     knots: Array = field(default_factory=lambda: np.zeros((0, len(LEVELS))))
     n_trained: int = 0
@@ -115,63 +100,55 @@ class DirectSteps:
             return AdaptiveRecalibrator(memory, symmetric=True)
 
         made = [DirectStep(step, own(), stride) for step in range(1, horizon + 1)]
-        return cls(design, horizon, settings, made)
+        return cls(design, horizon, NetworkEnsemble(settings), made)
 
     # ---- fit --------------------------------------------------------------------------------
 
-    def fit(self, series: SeriesFrame, *, warm: bool = False) -> list[StepForecasts]:
+    def fit(self, series: SeriesFrame) -> list[StepForecasts]:
         """Train the networks and learn the calibration of each step.
-
-        Parameters
-        ----------
-        series : SeriesFrame
-        warm : bool
-            Go on from the present weights, with a quarter of the budget.
 
         Returns
         -------
         list of StepForecasts
             Of held-out origins, by networks that did not see what came after them.
         """
-        self.settings.check()
+        self.ensemble.settings.check()
         series = series.stacked()
-        if not warm:
-            self.scaling = None
         source = self._source(series)
         self.scaling = source.scaling
-        origins = source.origins(max(_LEAST_VALUES, self.design.window // _LEAST_SHARE))
-        self._check_enough(series, len(origins))
+        origins = self._training_origins(series, source)
         train, held_out = self._split(series, source, origins)
-        seeds = check_random_state(self.settings.random_state).randint(
-            2**31 - 1, size=self.settings.members
-        )
-        if not warm:
-            self.networks = [self._new_network(source, int(seed)) for seed in seeds]
-        first, rate = (_FINISH, _FINISH_RATE) if warm else (1.0, 1.0)
-        budget = n_steps(self.settings, len(train), first) + n_steps(
-            self.settings, len(origins), _FINISH
-        )
-        levels = torch.as_tensor(LEVELS, dtype=torch.float32, device=self._device)
-        show = bool(self.settings.verbose)
-        with training_bar("Training", budget * len(seeds), show=show) as advance:
-            for network, seed in zip(self.networks, seeds, strict=True):
-                train_network(
-                    network, source, train, levels, self.settings, int(seed),
-                    share=first, rate=rate, advance=advance,
-                )  # fmt: skip
-            before = self._quantiles(source, held_out)
+        self.ensemble.create(source, self.n_trained)
+        with self.ensemble.progress(len(train), len(origins)) as advance:
+            self.ensemble.train(source, train, advance)
+            before = self.ensemble.quantiles(source, held_out)
             actual = _targets(source, held_out, self.horizon)  # (n, H)
             scores = normal_scores(before, actual.ravel()).reshape(actual.shape)
             self.knots = learn_knots(scores, LEVELS)
             forecasts = self._forecasts(series, source, held_out)
-            # The map is learned from windows that the network had not seen; those are the newest,
-            # which matter most, so the network learns from them now.
-            for network, seed in zip(self.networks, seeds, strict=True):
-                train_network(
-                    network, source, origins, levels, self.settings, int(seed) + 1,
-                    share=_FINISH, rate=_FINISH_RATE, advance=advance,
-                )  # fmt: skip
+            # The map is learned from windows that the networks had not seen. These are the newest,
+            # which matter most, so the networks learn from them now.
+            self.ensemble.finish(source, origins, advance)
         return forecasts
+
+    def go_on(self, series: SeriesFrame) -> None:
+        """Train further on longer series; the calibration maps stay."""
+        series = series.stacked()
+        source = self._source(series)
+        origins = self._training_origins(series, source)
+        with self.ensemble.progress(0, len(origins)) as advance:
+            self.ensemble.finish(source, origins, advance)
+
+    def _training_origins(self, series: SeriesFrame, source: WindowSource) -> Index:
+        """Windows with enough values to learn from, and at least one target."""
+        origins = source.origins(max(_LEAST_VALUES, self.design.window // _LEAST_SHARE))
+        if len(origins) >= _MIN_WINDOWS:
+            return origins
+        raise DataError(
+            f"Only {len(origins)} windows of {self.design.window} rows with a target; at least "
+            f"{_MIN_WINDOWS} are needed. {int(np.isfinite(series.y).sum())} of {len(series)} rows "
+            "have a target. Use a longer series, or a smaller window or horizon."
+        )
 
     def _split(
         self, series: SeriesFrame, source: WindowSource, origins: Index
@@ -182,7 +159,7 @@ class DirectSteps:
         times = (int(tick.max()) - int(tick.min())) // series.clock.step + 1
         # A few horizons at least: origins closer together than one have outcomes in common.
         least = min(_MOST_HELD_OUT, _HELD_OUT_HORIZONS * self.horizon / times)
-        fraction = max(self.settings.validation_fraction, least)
+        fraction = max(self.ensemble.settings.validation_fraction, least)
         train, held_out = blocked_split(tick, tick + reach, fraction)
         held_out = held_out[_on_stride(tick[held_out], series, self.steps[0].stride)]
         if len(train) < _MIN_WINDOWS or len(held_out) < 1:
@@ -192,32 +169,6 @@ class DirectSteps:
                 "used. Use a longer series or a smaller horizon."
             )
         return origins[train], origins[held_out]
-
-    def _check_enough(self, series: SeriesFrame, n: int) -> None:
-        if n >= _MIN_WINDOWS:
-            return
-        raise DataError(
-            f"Only {n} windows of {self.design.window} rows with a target; at least {_MIN_WINDOWS} "
-            f"are needed. {int(np.isfinite(series.y).sum())} of {len(series)} rows have a target. "
-            "Use a longer series, or a smaller window or horizon."
-        )
-
-    def _new_network(self, source: WindowSource, seed: int) -> DirectNetwork:
-        known, past, static = source.sizes
-        shape = DirectShape(
-            window=self.design.window,
-            horizon=self.horizon,
-            n_levels=len(LEVELS),
-            n_series=self.n_trained,
-            n_known=known,
-            n_past=past,
-            n_static=static,
-            hidden=self.settings.hidden,
-            dropout=self.settings.dropout,
-        )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            return DirectNetwork(shape).to(self._device)
 
     # ---- forecasts --------------------------------------------------------------------------
 
@@ -286,28 +237,11 @@ class DirectSteps:
     def _calibrated(self, source: WindowSource, origins: Index, chosen: Index) -> Quantiles:
         """Calibrated forecasts of some steps, rows sorted by window, then by step."""
         rows = (np.arange(len(origins))[:, None] * self.horizon + chosen).ravel()
-        dist: Quantiles = self._quantiles(source, origins)[rows]
+        dist: Quantiles = self.ensemble.quantiles(source, origins)[rows]
         return calibrated(dist, np.tile(self.knots[chosen], (len(origins), 1)))
 
-    def _quantiles(self, source: WindowSource, origins: Index) -> Quantiles:
-        """Averaged quantiles of the networks, rows sorted by window, then by step."""
-        parts = []
-        for start in range(0, len(origins), _CHUNK):
-            parts.append(self._average(source, origins[start : start + _CHUNK]))
-        return Quantiles(
-            LEVELS, strictly_increasing(np.concatenate(parts).reshape(-1, len(LEVELS)))
-        )
-
-    @torch.no_grad()
-    def _average(self, source: WindowSource, origins: Index) -> Array:
-        found = source.gather(origins)
-        total: Tensor = sum((net(found.batch).double() for net in self.networks), torch.zeros(()))
-        mean = total / len(self.networks)
-        values = found.level[..., None] + found.scale[..., None] * mean
-        return np.asarray(values.sort(dim=-1).values.cpu().numpy())
-
     def _source(self, series: SeriesFrame) -> WindowSource:
-        if not self.networks:
+        if not self.ensemble.networks:
             self.n_trained = len(series.ids)
         return WindowSource(
             series,
@@ -316,13 +250,9 @@ class DirectSteps:
             LEVELS,
             self.scaling,
             self.n_trained,
-            self._device,
-            None if self.settings.season == "auto" else int(self.settings.season),
+            self.ensemble.device,
+            None if self.ensemble.settings.season == "auto" else int(self.ensemble.settings.season),
         )
-
-    @property
-    def _device(self) -> torch.device:
-        return resolve_device(self.settings.device)
 
 
 def origin_stride(horizon: int) -> int:

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from calibrant.forecasting._direct import DirectStep, DirectSteps, origin_stride
+from calibrant.forecasting._ensemble import NetworkEnsemble
 from calibrant.forecasting._window_source import InputScaling
 from calibrant.forecasting._windows import WindowDesign
 from calibrant.forecasting.global_network import GlobalNetwork
@@ -22,13 +23,13 @@ from calibrant.training import resolve_device
 def direct_state(model: DirectSteps, tensors: dict[str, NDArray[Any]]) -> dict[str, Any]:
     """Describe a trained model as JSON; its arrays go to `tensors`."""
     tensors["direct.knots"] = model.knots
-    for member, network in enumerate(model.networks):
+    for member, network in enumerate(model.ensemble.networks):
         for name, weight in network.state_dict().items():
             tensors[f"direct.network.{member}.{name}"] = weight.cpu().numpy()
     return {
-        "settings": model.settings.get_params(),
+        "settings": model.ensemble.settings.get_params(),
         "n_trained": model.n_trained,
-        "shapes": [network.shape.as_dict() for network in model.networks],
+        "shapes": [network.shape.as_dict() for network in model.ensemble.networks],
         "scaling": pack(model.scaling, tensors, "direct.scaling"),
     }
 
@@ -61,9 +62,8 @@ def restore_direct(
     return DirectSteps(
         design,
         horizon,
-        settings,
+        NetworkEnsemble(settings, networks),
         [DirectStep(step, each, stride) for step, each in enumerate(recalibrators, start=1)],
-        networks,
         scaling,
         tensors["direct.knots"],
         int(state["n_trained"]),

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
-from calibrant.checks import Array, Index
+from calibrant.checks import Array, Flags, Index
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
 
@@ -30,17 +30,31 @@ def step_correlation(pits: Array) -> Array:
     Parameters
     ----------
     pits : array of shape (n, H)
-        PIT values of the H steps from the same origins.
+        PIT values of the H steps from the same origins; nan for a missing outcome.
     """
     from sklearn.covariance import ledoit_wolf
 
     n, steps = pits.shape
+    there = np.isfinite(pits)
     if n < _MIN_ORIGINS or steps == 1:
         return np.eye(steps)
-    scores = ndtri(rankdata(pits, axis=0) / (n + 1))
+    ranks = rankdata(pits, axis=0, nan_policy="omit")
+    scores = np.where(there, ndtri(ranks / (there.sum(axis=0) + 1)), 0.0)  # 0 is the median
     _, shrinkage = ledoit_wolf(scores)
-    sample = np.corrcoef(scores, rowvar=False)
+    sample = _pairwise_correlation(scores, there)
     return _nearest_correlation((1.0 - shrinkage) * sample + shrinkage * _by_distance(sample))
+
+
+def _pairwise_correlation(scores: Array, there: Flags) -> Array:
+    """Correlation of each pair of steps over the origins that have both; 0 for too few."""
+    both = there.T.astype(np.float64) @ there
+    squares = (scores**2).T @ there  # of the first step, over the origins that have the second
+    product = scores.T @ scores
+    size = np.sqrt(squares * squares.T)
+    known = (both >= _MIN_ORIGINS) & (size > 0)
+    correlation = np.divide(product, size, out=np.zeros_like(product), where=known)
+    np.fill_diagonal(correlation, 1.0)
+    return np.asarray(correlation)
 
 
 def _by_distance(correlation: Array) -> Array:

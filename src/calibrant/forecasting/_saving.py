@@ -126,7 +126,7 @@ def _restored(
         model.model_ = restore_direct(
             manifest["direct"], tensors, model.design_, model.horizon, recalibrators
         )
-        made = clone(model.model_.settings)
+        made = clone(model.model_.ensemble.settings)
         copies = model.model_.n_trained
     else:
         loaded = [

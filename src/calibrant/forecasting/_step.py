@@ -135,11 +135,13 @@ class StepModel:
         )
 
 
-def common_pits(steps: list[StepForecasts]) -> Array:
-    """PIT values of the origins that all steps share, (n, H)."""
+def pits_by_origin(steps: list[StepForecasts]) -> Array:
+    """PIT values of all origins, (n, H); nan where the outcome of a step is missing."""
     columns = [
-        pd.Series(pit(each.dist, each.y), pd.MultiIndex.from_arrays([each.code, each.origin]))
+        pd.Series(
+            np.zeros(0) if each.dist is None else pit(each.dist, each.y),
+            pd.MultiIndex.from_arrays([each.code, each.origin]),
+        )
         for each in steps
-        if each.dist is not None
     ]
-    return pd.concat(columns, axis=1, join="inner").sort_index().to_numpy()
+    return pd.concat(columns, axis=1).sort_index().to_numpy()

@@ -19,7 +19,6 @@ from calibrant.persistence import savable_part
 
 _LEAST_SEASONS = 4  # in a window, to estimate quantiles of each phase
 _FLOOR = 0.1  # of a series' scale, added to that of a window: a calm one must not explode
-_RANGE = 0.01, 0.99  # quantiles of an input between which it may vary
 _FILL_ROUNDS = 3  # seasons that a filled gap may reach back
 
 
@@ -67,7 +66,8 @@ class InputScaling:
         loc[seen] = np.nanmean(inputs[:, seen], axis=0)
         scale[seen] = np.nanstd(inputs[:, seen], axis=0)
         low, high = loc.copy(), loc.copy()
-        low[seen], high[seen] = np.nanquantile(inputs[:, seen], _RANGE, axis=0)
+        low[seen] = np.nanmin(inputs[:, seen], axis=0)
+        high[seen] = np.nanmax(inputs[:, seen], axis=0)
         return cls(loc, np.where(scale > 0, scale, 1.0), low, high, series_scales(series))
 
     def apply(self, inputs: Array) -> Array:
