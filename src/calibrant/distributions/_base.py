@@ -279,6 +279,29 @@ class Distribution(RowWise, ABC):
             out[rows] = self._part(rows)._sample(count, rng)
         return out
 
+    # ---- other libraries --------------------------------------------------------------------
+
+    def to_scipy(self) -> Any:
+        """Return a frozen distribution of ``scipy.stats`` with the same cdf and quantiles.
+
+        It has the shape (n,), one entry per row; arguments broadcast with it. A normal is
+        ``scipy.stats.norm``. Where a distribution has atoms, cdf and quantiles hold; a density
+        does not exist there.
+        """
+        from calibrant.distributions.to_scipy import to_scipy
+
+        return to_scipy(self)
+
+    def to_torch(self) -> Any:
+        """Return a ``torch.distributions`` object of batch shape (n,), in float64.
+
+        Normals and mixtures of normals become those of torch, with gradients; others get ``cdf``,
+        ``icdf``, ``log_prob``, ``sample``, ``mean`` and ``variance`` without.
+        """
+        from calibrant.distributions.to_torch import to_torch
+
+        return to_torch(self)
+
     def moments_and_crps(self, y: ArrayLike) -> tuple[Array, Array, Array]:
         """Return mean, variance and CRPS at y: where they are integrals, cheaper than one by one.
 
