@@ -15,7 +15,7 @@ from calibrant.distributions._chunks import over_rows, row_chunks
 from calibrant.distributions._costs import mean_distance, unit_costs
 from calibrant.distributions._rows import RowWise, row_positions
 from calibrant.distributions._search import without_crossing
-from calibrant.errors import DataError, ParameterError
+from calibrant.errors import DataError, MissingDependencyError, ParameterError
 
 
 class Distribution(RowWise, ABC):
@@ -301,6 +301,21 @@ class Distribution(RowWise, ABC):
         from calibrant.distributions.to_torch import to_torch
 
         return to_torch(self)
+
+    def to_skpro(self, index: Any = None, columns: Any = None) -> Any:
+        """Return an skpro distribution of shape (n, 1) (extra ``sktime``).
+
+        Parameters
+        ----------
+        index, columns : labels of the n rows and of the target, optional
+        """
+        try:
+            from calibrant.distributions.to_skpro import to_skpro
+        except ImportError as cause:
+            raise MissingDependencyError(
+                "to_skpro needs skpro: pip install 'calibrant[sktime]'."
+            ) from cause
+        return to_skpro(self, index, columns)
 
     def moments_and_crps(self, y: ArrayLike) -> tuple[Array, Array, Array]:
         """Return mean, variance and CRPS at y: where they are integrals, cheaper than one by one.
