@@ -15,7 +15,7 @@ from calibrant.distributions._chunks import over_rows, row_chunks
 from calibrant.distributions._costs import mean_distance, unit_costs
 from calibrant.distributions._rows import RowWise, row_positions
 from calibrant.distributions._search import without_crossing
-from calibrant.errors import DataError, ParameterError
+from calibrant.errors import DataError, MissingDependencyError, ParameterError
 
 
 class Distribution(RowWise, ABC):
@@ -278,6 +278,44 @@ class Distribution(RowWise, ABC):
         for rows in row_chunks(len(self), count + self._cells_per_row()):
             out[rows] = self._part(rows)._sample(count, rng)
         return out
+
+    # ---- other libraries --------------------------------------------------------------------
+
+    def to_scipy(self) -> Any:
+        """Return a frozen distribution of ``scipy.stats`` with the same cdf and quantiles.
+
+        It has the shape (n,), one entry per row; arguments broadcast with it. A normal is
+        ``scipy.stats.norm``. Where a distribution has atoms, cdf and quantiles hold; a density
+        does not exist there.
+        """
+        from calibrant.distributions.to_scipy import to_scipy
+
+        return to_scipy(self)
+
+    def to_torch(self) -> Any:
+        """Return a ``torch.distributions`` object of batch shape (n,), in float64.
+
+        Normals and mixtures of normals become those of torch, with gradients; others get ``cdf``,
+        ``icdf``, ``log_prob``, ``sample``, ``mean`` and ``variance`` without.
+        """
+        from calibrant.distributions.to_torch import to_torch
+
+        return to_torch(self)
+
+    def to_skpro(self, index: Any = None, columns: Any = None) -> Any:
+        """Return an skpro distribution of shape (n, 1) (extra ``sktime``).
+
+        Parameters
+        ----------
+        index, columns : labels of the n rows and of the target, optional
+        """
+        try:
+            from calibrant.distributions.to_skpro import to_skpro
+        except ImportError as cause:
+            raise MissingDependencyError(
+                "to_skpro needs skpro: pip install 'calibrant[sktime]'."
+            ) from cause
+        return to_skpro(self, index, columns)
 
     def moments_and_crps(self, y: ArrayLike) -> tuple[Array, Array, Array]:
         """Return mean, variance and CRPS at y: where they are integrals, cheaper than one by one.

@@ -73,7 +73,7 @@ class NetworkEnsemble:
         steps = n_steps(self.settings, first) if first else 0
         steps += n_steps(self.settings, finish, _FINISH)
         total = steps * self.settings.members
-        return training_bar("Training", total, show=self.settings.verbose)
+        return training_bar("Training", total, show=bool(self.settings.verbose))
 
     def train(self, source: WindowSource, origins: Index, advance: Callable[[], None]) -> None:
         """Train on windows that end at `origins`."""
