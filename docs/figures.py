@@ -293,7 +293,7 @@ def screenshot(page: Path, picture: Path, level: int) -> None:
     image = Image.open(io.BytesIO(png)).convert("RGB")
     image = image.crop((0, 0, image.width, int(bottom)))
     # A palette keeps the file small.
-    image.quantize(256).save(picture, optimize=True)
+    image.quantize(64).save(picture, optimize=True)
 
 
 def _tidied(figure: Figure) -> Figure:
