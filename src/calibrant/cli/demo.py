@@ -96,6 +96,9 @@ def _write_scores(run: Run, scores: dict[str, Evaluation]) -> None:
         "\nwidth: mean width of 90% intervals; noise floor: what chance alone costs a\n"
         "perfect forecaster on as many rows"
     )
+    *fits, truth = scores
+    above = ", ".join(f"{name} {scores[name].crps / scores[truth].crps - 1:.1%}" for name in fits)
+    write_out("\n" + fill(f"CRPS above that of the truth, the best possible: {above}.", 80))
     for name, result in scores.items():
         write_out("")
         write_heading(name)
