@@ -193,7 +193,7 @@ def test_page() -> None:
     records = [*runs_of("mmd-best", ALL), record("wine", "mmd", 100)]
     records += [record("pm25", "mmd-best", 0, 3.0, "honest")]
     page = quality_page(records, {})
-    assert "28 stored results" in page
+    assert "from 28 stored" in page
     assert "## Requirement 1, calibration, honest" in page
     assert "pm25 (3.00)" in page
     assert page.count("## Requirement") == 9

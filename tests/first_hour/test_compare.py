@@ -92,13 +92,13 @@ def test_every_name_on_the_board_can_be_typed(run: Run, name: str, table: Path) 
 
 
 def test_a_time_budget_can_be_typed(run: Run, table: Path, tmp_path: Path) -> None:
-    assert fit_options("mmd --time-budget 15") == "--method mmd --time-budget 15"
-    assert candidate("mmd --time-budget 15").always == {"time_budget": 15.0}
+    assert fit_options("mmd --minutes 0.25") == "--method mmd --minutes 0.25"
+    assert candidate("mmd --minutes 0.25").always == {"time_budget": 15.0}
     common = ["fit", table, "--target", "the price", "--out", tmp_path / "m", "--epochs", 1]
-    assert run(*common, "--time-budget", 1, "--device", "cpu").exit_code == 0
-    assert load_model(tmp_path / "m").time_budget == 1.0
-    wrong = run(*common, "--time-budget", 5, "--method", "ell", "--force")
-    assert "--time-budget is for --method mmd, got --method ell." in wrong.stderr
+    assert run(*common, "--minutes", 0.05, "--device", "cpu").exit_code == 0
+    assert load_model(tmp_path / "m").time_budget == 3.0
+    wrong = run(*common, "--minutes", 5, "--method", "ell", "--force")
+    assert "--minutes is for --method mmd, got --method ell." in wrong.stderr
 
 
 def test_what_does_not_fit_is_left_out_and_continued(
@@ -171,7 +171,7 @@ def test_order_of_the_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     prices = {
         BASELINE: 0.0,
         "mmd": 90.0,
-        "mmd --time-budget 15": 15.0,
+        "mmd --minutes 0.25": 15.0,
         "catboost": 3.0,
         "ell": 20.0,
         "quantile": 1.0,
@@ -179,7 +179,7 @@ def test_order_of_the_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     fixed_prices(monkeypatch, prices)
     names = [BASELINE, "mmd", "ell", "catboost", "quantile"]
     plan = plan_time(experiment(), names, Store(tmp_path), minutes=2.0, workers=2)
-    cheap = [BASELINE, "quantile", "catboost", "mmd --time-budget 15", "ell", "mmd"]
+    cheap = [BASELINE, "quantile", "catboost", "mmd --minutes 0.25", "ell", "mmd"]
     assert plan.names == cheap
     assert [method.in_time for method in plan.methods] == [True] * 5 + [False]
     assert "about 78 s of 2 min" in str(plan)

@@ -17,6 +17,7 @@ _PACKAGES = ("calibrant", "torch", "numpy", "scipy", "pandas", "scikit-learn", "
 _UNLOCKS = {
     "gp": "DeepGPRegressor, deep Gaussian processes",
     "ray": "bench and compare on a Ray cluster (--engine ray)",
+    "sktime": "dist.to_skpro(), distributions of skpro",
     "rivals": "NGBoost, CatBoost, LightGBM with crepes and quantile-forest in bench and compare",
     "docs": "building the documentation (make docs)",
     "test": "running the tests (make test)",

@@ -37,11 +37,9 @@ Method = Annotated[
 Quality = Annotated[
     str, option.one_of(QUALITIES, help="How much work mmd does: fast, default or best.")
 ]
-TimeBudget = Annotated[
+Minutes = Annotated[
     float | None,
-    typer.Option(
-        min=1, help="Seconds for mmd to train in, instead of --quality.", metavar="SECONDS"
-    ),
+    typer.Option(min=0.01, help="Minutes for mmd to train in, instead of --quality.", metavar="X"),
 ]
 Validation = Annotated[
     Path | None,
@@ -68,7 +66,7 @@ def fit(
     out: Out,
     method: Method = "mmd",
     quality: Quality = "default",
-    time_budget: TimeBudget = None,
+    minutes: Minutes = None,
     validation: Validation = None,
     test_size: option.TestSize = None,
     time: Time = None,
@@ -120,9 +118,9 @@ def fit(
         "device": device,
         "verbose": messages.shows_progress,
     }
-    if time_budget is not None and method != "mmd":
-        raise ParameterError(f"--time-budget is for --method mmd, got --method {method}.")
-    common |= {} if time_budget is None else {"time_budget": time_budget}
+    if minutes is not None and method != "mmd":
+        raise ParameterError(f"--minutes is for --method mmd, got --method {method}.")
+    common |= {} if minutes is None else {"time_budget": 60.0 * minutes}
     model = _make_model(method, quality, epochs, bounds=bounds, **common)
     with messages.warnings_as_notes(but=ColumnWarning):  # the table of columns has said it
         model.fit(

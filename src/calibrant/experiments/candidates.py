@@ -17,7 +17,7 @@ from calibrant.methods import METHODS
 BASELINE = "baseline"
 _TREES = ("lightgbm-crepes", "catboost", "ngboost", "quantile-forest")
 _REQUIRES = {"dgp": ("gpytorch",)}
-_BUDGET = re.compile(r"mmd --time-budget (\d+)")
+_BUDGET = re.compile(r"mmd --minutes (\d+|\d*\.\d+)")
 
 CANDIDATES: dict[str, Method] = {
     BASELINE: Method(
@@ -61,9 +61,9 @@ REFERENCES = tuple(name for name, method in CANDIDATES.items() if method.role ==
 
 
 def candidate(name: str) -> Method:
-    """Look up a method by its name; ``mmd --time-budget 20`` is known for every budget."""
+    """Look up a method by its name; ``mmd --minutes 0.25`` is known for every budget."""
     if found := _BUDGET.fullmatch(name):
-        seconds = float(found[1])
+        seconds = 60.0 * float(found[1])
         always = {"time_budget": seconds}
         return Method(f"MMDRegressor, {seconds:g} s", "MMDRegressor", "library", always=always)
     return get_method(name, CANDIDATES)

@@ -105,7 +105,7 @@ def plan_time(
 ) -> TimePlan:
     """Estimate every method, sort them by their price and say which fit the budget.
 
-    `mmd` that would take too long is joined by ``mmd --time-budget``, which gets up to two fifths
+    `mmd` that would take too long is joined by ``mmd --minutes``, which gets up to two fifths
     of the budget and comes after the cheap methods.
     """
     if not minutes > 0:
@@ -115,7 +115,7 @@ def plan_time(
     if any(method.name == "mmd" and not method.in_time for method in planned):
         rounds = math.ceil(len(experiment.folds) / workers)
         allowed = [budget for budget in _BUDGETS if budget * rounds <= 60 * minutes * _SHARE_OF_MMD]
-        more = [f"mmd --time-budget {budget}" for budget in allowed[:1]]
+        more = [f"mmd --minutes {budget / 60:g}" for budget in allowed[:1]]
         methods += [_priced(experiment, name, store, workers) for name in more]
         planned = _in_order(methods, minutes)
     folds = len(experiment.folds)
@@ -135,7 +135,7 @@ def _in_order(methods: Sequence[PlannedMethod], minutes: float) -> list[PlannedM
     def order(method: PlannedMethod) -> tuple[int, float]:
         if method.name == BASELINE:
             return 0, 0.0
-        if method.name.startswith("mmd --time-budget"):
+        if method.name.startswith("mmd --minutes"):
             return 2, 0.0
         return (1 if method.seconds <= 60 * minutes * _CHEAP else 3), method.seconds
 
@@ -221,6 +221,6 @@ class Schedule:
             for other, seconds in self._observed.items()
             if candidate(other).role == "library" and self._plan[other].fold_seconds > 0
         ]
-        budgeted = "--time-budget" in name
+        budgeted = "--minutes" in name
         factor = statistics.median(ratios) if ratios and not budgeted else 1.0
         return factor * self._plan[name].fold_seconds

@@ -14,7 +14,11 @@ from calibrant.metrics.inputs import check_dist, check_target
 
 
 def reject(dist: Distribution, *, max_width: float, coverage: float = 0.9) -> Flags:
-    """Rows whose interval is wider than allowed, (n,): leave them to a human or another model.
+    """Rows whose interval is wider than allowed.
+
+    Leave them to a human or to another model.
+
+    ``F_i^-1((1 + coverage) / 2) - F_i^-1((1 - coverage) / 2) > max_width``
 
     Parameters
     ----------
@@ -75,7 +79,11 @@ class RiskCoverage:
 
 
 def risk_coverage(dist: Distribution, y: ArrayLike, *, coverage: float = 0.9) -> RiskCoverage:
-    """Risk-coverage curve: the error that is left when the least certain rows are rejected.
+    """Error that is left when the least certain rows are rejected.
+
+    Where widths say what a forecast does not know, it falls with every row that is left out.
+
+    ``risk_k = mean of |y_i - median_i| over the k narrowest intervals``
 
     Parameters
     ----------
@@ -130,10 +138,11 @@ class CostCheck:
 
 
 def cost_check(dist: Distribution, y: ArrayLike, *, under: ArrayLike, over: ArrayLike) -> CostCheck:
-    """Compare what the best decisions were expected to cost with what they did cost.
+    """Cost that the best decisions were expected to have, and the one that they had.
 
-    A forecast that is calibrated knows the cost of acting on it. One that is overconfident
-    promises less than it costs.
+    A calibrated forecast knows the cost of acting on it, an overconfident one promises less.
+
+    ``mean_i E c(d_i, Y_i), mean_i c(d_i, y_i);  c = under (y-d)+ + over (d-y)+``
 
     Parameters
     ----------
