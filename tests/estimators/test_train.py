@@ -67,13 +67,13 @@ def test_kinds_are_saved(tmp_path) -> None:
 
 @pytest.mark.slow
 def test_kinds_are_trained_as_one_batch_with_the_result_of_one_by_one() -> None:
-    data, other = make_data(), make_data(190)
+    data = make_data()
     models = [make(), make(random_state=1)]
-    fit_batched(models, [data, other])
-    for model, own, seed in zip(models, (data, other), (0, 1), strict=True):
-        alone = make(random_state=seed).fit(**own)
+    fit_batched(models, [data, data])
+    for seed, model in enumerate(models):
+        alone = make(random_state=seed).fit(**data)
         np.testing.assert_allclose(
-            model.predict(data["X"]), alone.predict(data["X"]), rtol=2e-3, atol=2e-3
+            model.predict(data["X"]), alone.predict(data["X"]), rtol=1e-5, atol=1e-5
         )
 
 
@@ -83,5 +83,5 @@ def test_embeddings_see_wiggles() -> None:
     X = rng.uniform(-3, 3, (900, 1))
     y = np.sin(8 * X[:, 0]) + 0.05 * rng.standard_normal(900)
     few = {"ensemble__kinds": ("relu",), "matching__epochs": 30}
-    seen, unseen = (make(**few, periodic=scale).fit(X, y) for scale in (0.3, 0.0))
+    seen, unseen = (make(**few, periodic=scale).fit(X, y) for scale in (2.0, 0.0))
     assert seen.predict_dist(X).crps(y).mean() < 0.5 * unseen.predict_dist(X).crps(y).mean()

@@ -17,13 +17,16 @@ from calibrant.estimators.combine import WeightedMixture, stretched
 from calibrant.estimators.plan import Plan
 from calibrant.estimators.pool_extrapolation import (
     best_shares,
+    effective_rows,
     extrapolate_pit,
     fit_stretch,
+    mean_square,
     pit_shrinkage,
     pool_crps,
     pool_mean_square,
 )
 from calibrant.estimators.predictor import Predictor, in_float64
+from calibrant.estimators.scaling import scaled_target
 from calibrant.networks import to_numpy
 
 _FEW_NETWORKS = 4  # of a kind, enough to tell which kind is better
@@ -56,7 +59,7 @@ class EnsembleCalibration:
         outputs = torch.cat(batches, dim=1).cpu()
         each = plan.n_networks // len(plan.groups)
         few = [i for i in range(plan.n_networks) if i % each < _FEW_NETWORKS]
-        y = plan.target.transform(held_out.y)
+        y = scaled_target(plan.target, held_out.y)
         combine = WeightedMixture(_shares(plan, outputs[few], y, held_out.weight, each))
         if not self.recalibrate or len(held_out.y) < LEAST_HELD_OUT:
             return _with_combine(predictor, combine)
@@ -65,11 +68,12 @@ class EnsembleCalibration:
             raw = replace(combine, stretch=stretch).of_outputs(plan.head, outputs)
             return raw.affine(float(plan.target.loc), float(plan.target.scale))
 
-        def mean_square(stretch: float) -> float:
+        def square_of(stretch: float) -> float:
             ends = _cdf_ends(plan, uncalibrated(stretch), held_out.y)
-            return float(np.mean((randomized_pit(*ends) - 0.5) ** 2))
+            return mean_square(randomized_pit(*ends), held_out.weight)
 
-        combine = replace(combine, stretch=fit_stretch(mean_square, len(held_out.y)))
+        n_rows = effective_rows(held_out.weight)
+        combine = replace(combine, stretch=fit_stretch(square_of, n_rows))
         raw = uncalibrated(combine.stretch)
         left, right = _cdf_ends(plan, raw, held_out.y)
         means = raw.mean if self.recalibrate != "common" else None
@@ -87,7 +91,7 @@ class EnsembleCalibration:
         sample, kinds, each = plan.sample, len(plan.groups), len(plan.folds)
         repeats, n_rows = plan.recipe.members, len(plan.sample.y)
         outputs = _out_of_fold_outputs(plan, predictor)  # (kinds * repeats, n, n_outputs)
-        shares = _shares(plan, outputs, plan.target.transform(sample.y), sample.weight, each)
+        shares = _shares(plan, outputs, scaled_target(plan.target, sample.y), sample.weight, each)
         combine = WeightedMixture(shares)
         if not self.recalibrate:
             return _with_combine(predictor, combine)
@@ -100,13 +104,15 @@ class EnsembleCalibration:
             low, high = ends.reshape(kinds, repeats, 2, n_rows).transpose(2, 3, 0, 1)
             return low, high
 
-        def mean_square(stretch: float) -> float:
-            return pool_mean_square(randomized_pit(*ends_of(stretch)), shares, each)
+        def square_of(stretch: float) -> float:
+            pit = randomized_pit(*ends_of(stretch))
+            return pool_mean_square(pit, shares, each, sample.weight)
 
         if repeats > 1:
-            combine = replace(combine, stretch=fit_stretch(mean_square, n_rows))
+            stretch = fit_stretch(square_of, effective_rows(sample.weight))
+            combine = replace(combine, stretch=stretch)
         low, high = ends_of(combine.stretch)
-        factor = pit_shrinkage(randomized_pit(low, high), shares, each)
+        factor = pit_shrinkage(randomized_pit(low, high), shares, each, sample.weight)
         left, right = (extrapolate_pit(end, shares, factor) for end in (low, high))
         means = None  # the mean of one network is too far from that of the ensemble
         if repeats > 1 and self.recalibrate != "common":

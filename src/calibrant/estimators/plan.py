@@ -17,7 +17,13 @@ from calibrant.estimators.features import Features, scaled_rows
 from calibrant.estimators.neighbours import NeighbourIndex
 from calibrant.estimators.parameters import Training
 from calibrant.estimators.predictor import Bounds, Predictor
-from calibrant.estimators.scaling import Scaler, Scaling, fit_scaler, fit_target_scaler
+from calibrant.estimators.scaling import (
+    Scaler,
+    Scaling,
+    fit_scaler,
+    fit_target_scaler,
+    scaled_target,
+)
 from calibrant.estimators.splits import Fold, cross_folds, inner_split
 from calibrant.estimators.validation import FitData, Sample
 from calibrant.estimators.windows import Windows
@@ -340,7 +346,9 @@ def _neighbour_index(
         or not least <= len(sample.y) <= most
     ):
         return None
-    return NeighbourIndex(scaler.transform(sample.x), target.transform(sample.y), sample.groups)
+    return NeighbourIndex(
+        scaler.transform(sample.x), scaled_target(target, sample.y), sample.groups
+    )
 
 
 def _rows_with_neighbours(

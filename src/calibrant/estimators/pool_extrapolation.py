@@ -22,7 +22,7 @@ _TIE = 5e-4  # difference of CRPS that is not worth uneven weights
 _STEPS = 8  # the weights of kinds are multiples of an eighth
 
 
-def pit_shrinkage(values: Array, shares: Array, each: int) -> float:
+def pit_shrinkage(values: Array, shares: Array, each: int, weight: Array | None = None) -> float:
     """Factor by which normal scores of PIT values shrink from a few members to all of them.
 
     Out of fold a row is predicted by R networks of each kind, a new row by all `each` of them; the
@@ -39,29 +39,36 @@ def pit_shrinkage(values: Array, shares: Array, each: int) -> float:
         Weights of the kinds in the ensemble, which add up to 1.
     each : int
         Number of networks of each kind.
+    weight : array of shape (n,), optional
+        Weights of the rows.
     """
     if values.shape[2] == 1:
         return 1.0  # b can't be estimated
     pooled: Array = values.mean(axis=2) @ shares
-    wanted = pool_mean_square(values, shares, each)
+    wanted = pool_mean_square(values, shares, each, weight)
 
     def excess(factor: float) -> float:
-        return float(np.mean((_scaled_scores(pooled, factor) - 0.5) ** 2) - wanted)
+        return mean_square(_scaled_scores(pooled, factor), weight) - wanted
 
     if excess(_LEAST) >= 0.0:
         return _LEAST
     return 1.0 if excess(1.0) <= 0.0 else float(brentq(excess, _LEAST, 1.0))
 
 
-def pool_mean_square(values: Array, shares: Array, each: int) -> float:
+def mean_square(values: Array, weight: Array | None = None) -> float:
+    """Weighted mean square of ``u - 1/2`` of PIT values u, (n,)."""
+    return float(np.average((values - 0.5) ** 2, weights=weight))
+
+
+def pool_mean_square(values: Array, shares: Array, each: int, weight: Array | None = None) -> float:
     """Mean square of ``F(y) - 1/2`` of the whole ensemble, as `pit_shrinkage` extrapolates it."""
     sets: Array = values.transpose(0, 2, 1) @ shares  # (n, R)
-    fall: float = float(sets.var(axis=1, ddof=1).mean()) * (1.0 / sets.shape[1] - 1.0 / each)
-    square = float(np.mean((sets.mean(axis=1) - 0.5) ** 2))
-    return square - fall
+    variance = float(np.average(sets.var(axis=1, ddof=1), weights=weight))
+    fall: float = variance * (1.0 / sets.shape[1] - 1.0 / each)
+    return mean_square(sets.mean(axis=1), weight) - fall
 
 
-def fit_stretch(mean_square: Callable[[float], float], n_rows: int) -> float:
+def fit_stretch(mean_square: Callable[[float], float], n_rows: float) -> float:
     """Factor from 1 to 3 by which all networks are stretched, so that they are not overconfident.
 
     PIT values u of a calibrated forecast have ``E (u - 1/2)^2 = 1/12``; of an overconfident one it
@@ -72,8 +79,8 @@ def fit_stretch(mean_square: Callable[[float], float], n_rows: int) -> float:
     ----------
     mean_square : callable
         Mean square of ``u - 1/2`` as a function of the factor; it falls.
-    n_rows : int
-        Number of rows that it is computed from.
+    n_rows : float
+        Number of rows that it is computed from; of weighted rows, `effective_rows`.
     """
     target = 1.0 / 12.0
     excess = mean_square(1.0) - target
@@ -87,6 +94,11 @@ def fit_stretch(mean_square: Callable[[float], float], n_rows: int) -> float:
     root = most if left(most) >= 0.0 else float(brentq(left, 0.0, most, xtol=0.01))
     noise = 1.0 / np.sqrt(180.0 * n_rows)  # deviation of the mean square of uniform values
     return float(np.exp(root * max(0.0, 1.0 - (noise / excess) ** 2)))
+
+
+def effective_rows(weight: Array) -> float:
+    """Number of rows of equal weight whose mean is as noisy as that of these rows."""
+    return float(weight.sum() ** 2 / np.sum(weight**2))
 
 
 def extrapolate_pit(values: Array, shares: Array, factor: float) -> Array:

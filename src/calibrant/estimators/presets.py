@@ -57,7 +57,7 @@ class Preset:
         return max(min(4, self.matching_epochs), fewer)
 
 
-# Chosen on development tables; docs/explanation/default.md has the ablation.
+# Chosen on splits 100 and 101 of the development tables; docs/method.md describes it.
 _DEFAULT = Preset(
     components=5,
     epochs=2,  # the likelihood only has to find the shape of the noise
