@@ -48,7 +48,7 @@ def test_commands(tmp_path: Path) -> None:
 
 def test_pictures_are_there_and_small() -> None:
     pictures = re.findall(r"!\[.*?\]\((.*?)\)", README.read_text(encoding="utf-8"))
-    assert len(pictures) == 1
+    assert len(pictures) == 2
     for picture in pictures:
         assert (README.parent / picture).stat().st_size < 150_000
 

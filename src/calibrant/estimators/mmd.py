@@ -14,7 +14,7 @@ from torch import Tensor
 
 from calibrant.errors import ParameterError
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
-from calibrant.estimators.budget import choose_within
+from calibrant.estimators.budget import choose_within, training_seconds
 from calibrant.estimators.combine import WeightedMixture
 from calibrant.estimators.ensemble_calibration import EnsembleCalibration
 from calibrant.estimators.objectives import (
@@ -253,18 +253,24 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
 
     def _within_budget(self, seconds: float, data: FitData) -> Preset:
         """The most that can be trained in this time, after timing a few steps."""
-        n_rows = len(data.sample.y)
-        rungs = [self._fitted_to(self._with_own(rung), data) for rung in ladder(n_rows)]
-        probe = make_plan(
-            type(self).__name__,
-            self._recipe_of(rungs[0]),
-            data,
-            self.training or Training(),
-            bounds=None,
-            device=self.device,
-            verbose=False,
-        )
-        return choose_within(seconds, rungs, n_rows, probe.groups[0], rungs[0])
+        rungs = ladder(len(data.sample.y))
+
+        def price(rung: Preset) -> float:
+            """Seconds of the first kind of networks, for each kind."""
+            kinds = tuple(kind for kind in rung.kinds if kind != "neighbours")[:1] or rung.kinds
+            plan = make_plan(
+                type(self).__name__,
+                self._recipe_of(replace(rung, kinds=kinds)),
+                data,
+                self.training or Training(),
+                bounds=None,
+                device=self.device,
+                verbose=False,
+            )
+            return len(rung.kinds) * training_seconds(plan)
+
+        own = [self._fitted_to(self._with_own(rung), data) for rung in rungs]
+        return choose_within(seconds, own, price)
 
     def _recipe_of(self, settings: Preset) -> Recipe:
         head = gaussian_head(settings.components, settings.submodels)

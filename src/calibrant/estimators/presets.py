@@ -159,11 +159,13 @@ def default_size(n_rows: int) -> EnsembleSize:
 
 def ladder(n_rows: int) -> list[Preset]:
     """Presets that a budget of time chooses from, from less than the default to "best"."""
-    best = preset("best", "mlp", n_rows)
+    default, best = preset("default", "mlp", n_rows), preset("best", "mlp", n_rows)
     return [
         replace(_DEFAULT, members=1, folds=0, submodels=4, matching_epochs=15, kinds=("relu",)),
         replace(_DEFAULT, members=1, folds=0, submodels=8, matching_epochs=30, kinds=("relu",)),
-        preset("default", "mlp", n_rows),
+        replace(default, matching_epochs=30, kinds=("relu",)),
+        replace(default, matching_epochs=30),
+        default,
         replace(_DEFAULT, members=2, folds=5, submodels=8),
         *(replace(best, submodels=count) for count in sorted({2, 4, best.submodels})),
     ]
