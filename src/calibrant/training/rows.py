@@ -134,16 +134,6 @@ class MemberRows(NamedTuple):
         weight = pad_sequence(list(weights), batch_first=True)
         return cls(rows, index, weight / weight.mean(dim=1, keepdim=True))
 
-    def repeated(self, times: int) -> MemberRows:
-        """Return the same rows for `times` as many members, cycling through them."""
-        positions, weight = (part.repeat(times, 1) for part in self[1:])
-        return self._replace(positions=positions, weight=weight)
-
-    def of_first(self, members: int) -> MemberRows:
-        """Return the rows of the first member for this many members."""
-        positions, weight = (part[:1].expand(members, -1) for part in self[1:])
-        return self._replace(positions=positions, weight=weight)
-
     @property
     def n_rows(self) -> int:
         """Number of rows that a member sees in an epoch."""
