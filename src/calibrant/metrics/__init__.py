@@ -33,6 +33,7 @@ from calibrant.metrics.evaluation import evaluate
 from calibrant.metrics.evaluation_result import Evaluation
 from calibrant.metrics.floor import NoiseFloor, noise_floor
 from calibrant.metrics.group_result import GroupCalibration, WorstGroup
+from calibrant.metrics.joint_scores import energy_score, variogram_score
 from calibrant.metrics.paired import ScoreDifference, compare_scores
 from calibrant.metrics.quantile_pass import QuantileSummary
 from calibrant.metrics.registry import METRICS, Floor, Metric
@@ -69,6 +70,7 @@ __all__ = [
     "crps_scorer",
     "ecpe",
     "ecpe_scorer",
+    "energy_score",
     "epiw",
     "evaluate",
     "interval_score",
@@ -89,5 +91,6 @@ __all__ = [
     "rmse",
     "rse",
     "smape",
+    "variogram_score",
     "worst_group_coverage",
 ]
