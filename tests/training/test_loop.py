@@ -20,9 +20,10 @@ from calibrant.training import (
     Stage,
     resolve_device,
     run_stage,
+    shuffled,
     step_seconds,
 )
-from calibrant.training.loop import batches, clip_gradients
+from calibrant.training.loop import clip_gradients
 
 
 def make_rows(n: int, seed: int) -> Rows:
@@ -70,7 +71,7 @@ def test_batches_hold_every_row_once_and_few_are_even(
     n: int, size: int, expected: list[int]
 ) -> None:
     orders = [torch.Generator().manual_seed(seed) for seed in (0, 1)]
-    parts = list(batches(n, size, orders))
+    parts = list(shuffled(n, size, orders))
     for member in torch.cat(parts, dim=1):
         assert sorted(member.tolist()) == list(range(n))
     assert [part.shape[1] for part in parts] == expected  # never one row beside 256

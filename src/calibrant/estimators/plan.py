@@ -35,7 +35,7 @@ from calibrant.networks import (
     NetworkSpec,
     to_numpy,
 )
-from calibrant.training import MemberRows, Rows, Stage, resolve_device
+from calibrant.training import BatchSource, MemberRows, Rows, Stage, resolve_device
 
 _KIND_NAMES = ("networks", "2nd kind", "3rd kind")
 LEAST_ROWS_PER_FOLD = 5  # with fewer, one part of the rows is held out instead
@@ -97,15 +97,17 @@ class Group:
         One for each network.
     rows : Rows
         Scaled rows of the sample.
-    train, validation : Rows or MemberRows
-        Rows for training and for early stopping of the networks.
+    train : BatchSource
+        Rows for training the networks: `Rows`, `MemberRows` or a stream.
+    validation : Rows or MemberRows
+        Rows for early stopping.
     stages : tuple of Stage
     """
 
     network: NetworkSpec | DeepGPSpec
     seeds: tuple[int, ...]
     rows: Rows
-    train: Rows | MemberRows
+    train: BatchSource
     validation: Rows | MemberRows
     stages: tuple[Stage, ...]
 

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar, cast
 
 import torch
 
@@ -13,7 +14,18 @@ from calibrant.errors import ConvergenceWarning, ParameterError
 from calibrant.estimators.plan import Group, Plan
 from calibrant.estimators.predictor import assemble
 from calibrant.networks import DistributionNetwork, MemberNetworks, Networks, join_kinds
-from calibrant.training import MemberRows, Progress, Record, Rows, Stage, open_progress, run_stage
+from calibrant.training import (
+    BatchSource,
+    MemberRows,
+    Progress,
+    Record,
+    Rows,
+    Stage,
+    open_progress,
+    run_stage,
+)
+
+Side = TypeVar("Side", bound=BatchSource)
 
 
 @dataclass(frozen=True)
@@ -99,8 +111,11 @@ def _as_one(stages: Sequence[Stage], members: int) -> Stage:
     return stages[0] if join is None else replace(stages[0], loss=join(losses, members))
 
 
-def _join(sides: Sequence[Rows | MemberRows], members: int) -> Rows | MemberRows:
-    return sides[0] if len(sides) == 1 else MemberRows.join(sides, members)
+def _join(sides: Sequence[Side], members: int) -> Side | MemberRows:
+    """Rows of all plans; of several plans they are in memory."""
+    if len(sides) == 1:
+        return sides[0]
+    return MemberRows.join(cast(Sequence[Rows | MemberRows], sides), members)
 
 
 def _check_convergence(history: Sequence[Record]) -> None:

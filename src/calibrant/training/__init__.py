@@ -1,5 +1,6 @@
 """Training: stages, epochs and steps, for M networks as one batch."""
 
+from calibrant.training.batches import BatchSource, shuffled
 from calibrant.training.devices import resolve_device
 from calibrant.training.history import Record
 from calibrant.training.loop import run_stage, step_seconds
@@ -8,6 +9,7 @@ from calibrant.training.rows import MemberRows, Rows, SeriesWindows
 from calibrant.training.stage import Objective, Stage
 
 __all__ = [
+    "BatchSource",
     "MemberRows",
     "Objective",
     "Progress",
@@ -20,5 +22,6 @@ __all__ = [
     "open_progress",
     "resolve_device",
     "run_stage",
+    "shuffled",
     "step_seconds",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
 
@@ -21,6 +21,7 @@ from calibrant.networks import MemberNetworks
 from calibrant.threads import Threads, available_threads, one_thread
 from calibrant.training.adam import Adam
 from calibrant.training.averaging import WeightAverage
+from calibrant.training.batches import BatchSource
 from calibrant.training.best import BestWeights
 from calibrant.training.history import HistoryRecorder, Record
 from calibrant.training.progress import Progress, Snapshot
@@ -37,7 +38,7 @@ _EPOCHS_AHEAD = 8  # epochs that a GPU runs before the host waits for their scor
 def run_stage(
     stage: Stage,
     network: MemberNetworks,
-    train: Rows | MemberRows,
+    train: BatchSource,
     validation: Rows | MemberRows,
     generators: Sequence[torch.Generator],
     progress: Progress,
@@ -50,7 +51,9 @@ def run_stage(
 
     Parameters
     ----------
-    train, validation : rows for all members, or different rows for each member
+    train : BatchSource
+        Rows in memory (`Rows`, `MemberRows`), or a stream.
+    validation : rows for all members, or different rows for each member
     generators : one per member, for the order of its batches
     models : int
         Number of models in the network, with equally many consecutive members each.
@@ -60,7 +63,7 @@ def run_stage(
     list of lists of Record
         For every model one record per epoch, epoch 0 included.
     """
-    device = train.y.device
+    device = train.device
     weights = list(network.parameters())
     parameters = weights if stage.updates == "all" else network.head_parameters()
     optimiser = Adam(parameters, stage.lr, stage.weight_decay, stage.beta2)
@@ -75,15 +78,15 @@ def run_stage(
         first = validation_score(stage.score, network, validation)
         best = BestWeights(network, first, stage.patience, latest=not stage.keep_best)
 
-        def step(index: Tensor) -> Tensor:
-            return train_step(stage, network, weights, train.take(index), optimiser)
+        def step(*batch: Tensor) -> Tensor:
+            return train_step(stage, network, weights, train.take(*batch), optimiser)
 
         def evaluate() -> Tensor:
             score = validation_score(stage.score, network, validation)
             best.update(score)
             return score
 
-        run_step: Callable[[Tensor], Tensor]
+        run_step: Callable[..., Tensor]
         if device.type == "cuda":
             run_step = Replay(step, generators[:1]) if "loss" in stage.recordable else step
             run_evaluate = Replay(evaluate) if "score" in stage.recordable else evaluate
@@ -94,8 +97,7 @@ def run_stage(
         for epoch in range(1, stage.epochs + 1):
             if stage.decay:
                 optimiser.set_rate(stage.rate(epoch))
-            order = batches(train.n_rows, stage.batch_size, orders)
-            loss = run_epoch(run_step, network, order, average)
+            loss = run_epoch(run_step, network, train.batches(stage.batch_size, orders), average)
             with average.in_place() if average else nullcontext():
                 recorder.add(loss, run_evaluate())
                 if epoch % ahead == 0 or epoch == stage.epochs:
@@ -108,10 +110,10 @@ def run_stage(
 
 
 def step_seconds(
-    stage: Stage, network: MemberNetworks, train: Rows | MemberRows, seconds: float
+    stage: Stage, network: MemberNetworks, train: BatchSource, seconds: float
 ) -> float:
     """Median duration of training steps, of which as many are taken as these seconds allow."""
-    weights, device = list(network.parameters()), train.y.device
+    weights, device = list(network.parameters()), train.device
     optimiser = Adam(weights, stage.lr, stage.weight_decay, stage.beta2)
     n_orders = 1 if stage.shared_loss else network.size
     orders = [torch.Generator(device).manual_seed(i) for i in range(n_orders)]
@@ -120,12 +122,12 @@ def step_seconds(
     end = time.perf_counter() + seconds
     with one_thread():
 
-        def step(index: Tensor) -> Tensor:
-            return train_step(stage, network, weights, train.take(index), optimiser)
+        def step(*batch: Tensor) -> Tensor:
+            return train_step(stage, network, weights, train.take(*batch), optimiser)
 
         run_step = _on_threads(step, threads)
         while (start := time.perf_counter()) < end or len(durations) < _LEAST_STEPS:
-            run_step(next(batches(train.n_rows, stage.batch_size, orders)))
+            run_step(*next(train.batches(stage.batch_size, orders)))
             if device.type == "cuda":
                 torch.cuda.synchronize(device)
             durations.append(time.perf_counter() - start)
@@ -137,25 +139,25 @@ def _worthwhile_threads(network: MemberNetworks, rows: int, steps: int) -> int:
     return max(1, min(available_threads(), int(network.products(rows, steps) / _PRODUCTS)))
 
 
-def _on_threads(step: Callable[[Tensor], Tensor], most: int) -> Callable[[Tensor], Tensor]:
+def _on_threads(step: Callable[..., Tensor], most: int) -> Callable[..., Tensor]:
     """Return the step, run on at most this many threads and on one where several are slower."""
     if most == 1:
         return step
     threads = Threads(most)
-    return lambda index: threads.run(partial(step, index))
+    return lambda *batch: threads.run(partial(step, *batch))
 
 
 def run_epoch(
-    step: Callable[[Tensor], Tensor],
+    step: Callable[..., Tensor],
     network: MemberNetworks,
-    parts: Iterable[Tensor],
+    batches: Iterable[tuple[Tensor, ...]],
     average: WeightAverage | None = None,
 ) -> Tensor:
     """Pass once over the training rows and return the mean losses."""
     network.train()
     losses: list[Tensor] = []
-    for index in parts:
-        losses.append(step(index))
+    for batch in batches:
+        losses.append(step(*batch))
         if average:
             average.update()
     return torch.stack(losses).mean(dim=0)
@@ -202,17 +204,6 @@ def clip_gradients(weights: Sequence[Tensor], members: int) -> None:
 def _square(gradients: Sequence[Tensor]) -> float:
     """Squared norm of a gradient, on the host."""
     return sum(torch.dot(part, part).item() for part in map(torch.flatten, gradients))
-
-
-def batches(n_rows: int, batch_size: int, orders: Sequence[torch.Generator]) -> Iterator[Tensor]:
-    """Index tensors (M, b) of shuffled batches of nearly equal size that contain each row once."""
-    if orders[0].device.type == "cuda":  # one sort is faster than a permutation per member
-        keys = [torch.rand(n_rows, generator=g, device=g.device) for g in orders]
-        order = torch.stack(keys).argsort(dim=1)
-    else:
-        order = torch.stack([torch.randperm(n_rows, generator=g, device=g.device) for g in orders])
-    # Equal sizes: a last batch of three rows would count as much as one of 256.
-    yield from order.chunk(max(1, math.ceil(n_rows / batch_size)), dim=1)
 
 
 @torch.no_grad()

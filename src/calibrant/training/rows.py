@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from calibrant.training.batches import shuffled
+
 # Steps of windows that are scored at once: bounds memory, and keeps a GPU busy.
 _STEPS_AT_ONCE = {"cpu": 1 << 16, "cuda": 1 << 21}
 
@@ -65,6 +67,17 @@ class Rows(NamedTuple):
     def steps(self) -> int:
         """Steps per row: the length of a window, or 1."""
         return 1 if isinstance(self.inputs, Tensor) else self.inputs.length
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the rows."""
+        return self.y.device
+
+    def batches(
+        self, batch_size: int, orders: Sequence[torch.Generator]
+    ) -> Iterator[tuple[Tensor, ...]]:
+        """Index tensors (M, b) of the batches of one epoch, in an order for each member."""
+        return ((index,) for index in shuffled(self.n_rows, batch_size, orders))
 
     def take(self, index: Tensor | slice) -> Rows:
         """Return the rows of an index tensor, (b,) or (M, b), or of a slice."""
@@ -148,6 +161,17 @@ class MemberRows(NamedTuple):
     def steps(self) -> int:
         """Steps per row: the length of a window, or 1."""
         return self.rows.steps
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the rows."""
+        return self.positions.device
+
+    def batches(
+        self, batch_size: int, orders: Sequence[torch.Generator]
+    ) -> Iterator[tuple[Tensor, ...]]:
+        """Index tensors (M, b) of the batches of one epoch, in an order for each member."""
+        return ((index,) for index in shuffled(self.n_rows, batch_size, orders))
 
     def take(self, index: Tensor) -> Rows:
         """Return the rows at positions within the parts of the members, (M, b)."""
