@@ -12,7 +12,8 @@ from sklearn.covariance import ledoit_wolf
 
 from calibrant import Forecaster
 from calibrant.distributions import Normal
-from calibrant.forecasting._paths import joint_sample, step_correlation
+from calibrant.distributions.copula import joint_sample
+from calibrant.forecasting._paths import step_correlation
 
 PHI, STEPS = 0.9, 5
 
@@ -73,21 +74,6 @@ def test_sums_over_the_horizon_are_covered() -> None:
     assert abs(share_covered(paths) - 0.9) < 3 * np.sqrt(0.09 / n) + 0.003
     apart = joint_sample(model._predict_steps([1, 2, 3, 4, 5], None), np.eye(STEPS), 400, 1)
     assert share_covered(apart) < 0.8
-
-
-def test_each_step_of_a_path_keeps_its_distribution() -> None:
-    steps = [Normal([0.0], [1.0]), Normal([5.0], [3.0])]
-    paths = joint_sample(steps, np.array([[1.0, 0.8], [0.8, 1.0]]), 20_000, 0)[:, 0]
-    error = 4 / np.sqrt(20_000)
-    assert abs(paths[:, 0].mean()) < error
-    assert abs(paths[:, 1].mean() - 5.0) < 3 * error
-    assert abs(paths[:, 1].std() / 3.0 - 1.0) < error
-    assert abs(np.corrcoef(paths.T)[0, 1] - 0.8) < error
-
-
-def test_too_few_origins_say_nothing_of_dependence() -> None:
-    u = np.random.default_rng(0).random(5)
-    np.testing.assert_array_equal(step_correlation(np.column_stack([u, u])), np.eye(2))
 
 
 def test_few_origins_show_how_dependence_fades_with_the_distance() -> None:

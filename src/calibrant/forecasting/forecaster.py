@@ -18,16 +18,12 @@ from torch import nn
 
 from calibrant.checks import Array, Index
 from calibrant.distributions import Distribution, Empirical
+from calibrant.distributions.copula import joint_sample
 from calibrant.errors import DataError, NotFittedError, ParameterError
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._covariates import Covariates
 from calibrant.forecasting._direct import DirectSteps
-from calibrant.forecasting._paths import (
-    joint_sample,
-    step_correlation,
-    sums_of_steps,
-    total_periods,
-)
+from calibrant.forecasting._paths import step_correlation, sums_of_steps, total_periods
 from calibrant.forecasting._progress import Countdown
 from calibrant.forecasting._read import read_table
 from calibrant.forecasting._report import Repair, SeriesReport
