@@ -15,33 +15,34 @@ from calibrant.losses.prediction import Prediction
 Match = Literal["marginal", "joint", "distribution"]
 
 
-def scaled_condition(
-    match: Match, prediction: Prediction, x: Tensor | None, bandwidth: float | Tensor | None
-) -> Tensor | None:
-    """Condition z of every row, (..., n, d), in units in which its bandwidth is 1.
-
-    Parameters
-    ----------
-    bandwidth : float, tensor of shape (M,) or None
-        The h of ``K = exp(-|z - z'|^2 / (2 h))``, one for all or one for each of M batches; None
-        is a tenth of the median squared distance in each batch.
-    """
+def condition_of(match: Match, prediction: Prediction, x: Tensor | None) -> Tensor | None:
+    """Condition z of every row, (..., n, d), in float64; None compares all rows alike."""
     if match == "marginal":
         return None
     if match == "joint":
         if x is None:
             raise ParameterError('match="joint" compares given the input: pass x, (n, d).')
-        z = x.detach()
-    else:
-        z = _mean_and_log_spread(prediction)
-    # Squared distances of float32 rows far from 0 would be differences of large numbers.
-    z = z.double()
+        return x.detach().double()
+    return _mean_and_log_spread(prediction).double()
+
+
+def scaled_condition(z: Tensor, bandwidth: float | Tensor | None, batches: torch.Size) -> Tensor:
+    """Condition in units in which its bandwidth is 1, (..., n, d).
+
+    Parameters
+    ----------
+    z : tensor of shape (..., n, d)
+    bandwidth : float, tensor of shape (M,) or None
+        The h of ``K = exp(-|z - z'|^2 / (2 h))``, one for all or one for each of M batches; None
+        is a tenth of the median squared distance in each batch.
+    batches : shape of the batches of the predictions
+    """
+    # Squared distances of rows far from 0 would be differences of large numbers.
     z = z - z.mean(dim=-2, keepdim=True)
     if bandwidth is None:
         bandwidth = 0.1 * median_squared_distances(z)
     if not isinstance(bandwidth, Tensor):
         return z / math.sqrt(bandwidth)
-    batches = prediction.means.shape[:-2]
     if bandwidth.ndim and bandwidth.shape not in (batches, z.shape[:-2]):
         raise ParameterError(
             "condition_bandwidth must be a number or one number for each batch, of shape "

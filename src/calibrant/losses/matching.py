@@ -7,14 +7,16 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.distributed import ProcessGroup
 from torch.distributions import Distribution as TorchDistribution
 
 from calibrant.errors import ParameterError
 from calibrant.kernels import PUBLISHED_BANDWIDTHS, GaussianKernel, Kernel
-from calibrant.losses.condition import Match, scaled_condition
-from calibrant.losses.fast import Method, choose_path, fast_mmd
+from calibrant.losses.condition import Match, condition_of, scaled_condition
+from calibrant.losses.fast import Method, choose_path, fast_mmd, reduced_mmd
 from calibrant.losses.pairwise import pairwise_mmd
 from calibrant.losses.prediction import Prediction, normals_of
+from calibrant.losses.processes import gather_rows
 from calibrant.threads import on_one_thread
 
 Statistic = Literal["u", "v"]
@@ -57,6 +59,11 @@ class DistributionMatchingLoss(nn.Module):
     features : int
         Random features of ``method="linear"`` given a condition; the relative standard error
         of the value is at most ``sqrt(2 / features)``.
+    process_group : torch ProcessGroup or None
+        Processes of a data-parallel training, for example ``torch.distributed.group.WORLD``. The
+        loss is that of the rows of all of them, and its gradients, averaged over the processes,
+        are those of one process with all rows. Marginal matching under Gaussian kernels sends a
+        few hundred numbers, every other form its rows.
 
     Notes
     -----
@@ -94,6 +101,7 @@ class DistributionMatchingLoss(nn.Module):
         kernel: Kernel | None = None,
         method: Method = "auto",
         features: int = 256,
+        process_group: ProcessGroup | None = None,
     ) -> None:
         super().__init__()
         _check("match", match, get_args(Match))
@@ -117,6 +125,7 @@ class DistributionMatchingLoss(nn.Module):
         self.kernel: Kernel = GaussianKernel(bandwidths) if kernel is None else kernel
         self.method = method
         self.features = features
+        self.process_group = process_group
 
     def forward(
         self,
@@ -148,20 +157,54 @@ class DistributionMatchingLoss(nn.Module):
 
         def mmd(weights: Tensor, means: Tensor, scales: Tensor) -> Tensor:
             prediction = Prediction.of(weights, means, scales, path.dtype)
-            condition = scaled_condition(self.match, prediction, x, self.condition_bandwidth)
+            z = condition_of(self.match, prediction, x)
             if self.expectation == "sampled":
                 prediction = prediction.draw(generator)
             rows = prediction.means.shape[:-1]
             targets = y.to(path.dtype).expand(rows)
             row_weights = y.new_ones(()) if sample_weight is None else sample_weight
-            data = prediction, targets, self.kernel, row_weights.double().expand(rows), condition
-            diagonal = self.statistic == "v"
+            row_weights = row_weights.double().expand(rows)
+            diagonal, group = self.statistic == "v", self.process_group
+            if group is not None and path.name in ("linear", "linear_triton"):
+                value = reduced_mmd(
+                    prediction, targets, self.kernel, row_weights, group, diagonal=diagonal
+                )
+                if value is not None:
+                    return value
+            if group is not None:
+                prediction, targets, row_weights, z = _gathered(
+                    prediction, targets, row_weights, z, group
+                )
+            if z is not None:
+                z = scaled_condition(z, self.condition_bandwidth, rows[:-1])
+            data = prediction, targets, self.kernel, row_weights, z
             if path.name == "pairwise":
                 return pairwise_mmd(*data, diagonal=diagonal)
             return fast_mmd(*data, diagonal=diagonal, path=path, features=self.features)
 
         normals = normals_of(dist, y)
         return mmd(*normals) if path.name == "pairwise" else on_one_thread(mmd, *normals)
+
+
+def _gathered(
+    prediction: Prediction,
+    y: Tensor,
+    row_weights: Tensor,
+    condition: Tensor | None,
+    group: ProcessGroup,
+) -> tuple[Prediction, Tensor, Tensor, Tensor | None]:
+    """The same of the rows of all processes."""
+    dtype, rows = y.dtype, prediction.means.shape[:-1]
+    columns = [*prediction, y[..., None], row_weights.to(dtype)[..., None]]
+    if condition is not None:
+        columns.append(condition.to(dtype).expand(*rows, condition.shape[-1]))
+    weights, means, variances, targets, counts, *z = gather_rows(columns, group)
+    return (
+        Prediction(weights, means, variances),
+        targets[..., 0],
+        counts[..., 0].double(),
+        z[0].double() if z else None,
+    )
 
 
 def _check(name: str, value: str, choices: tuple[str, ...]) -> None:

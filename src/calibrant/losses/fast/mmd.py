@@ -39,18 +39,19 @@ def fast_mmd(
     y, row_weights = y.detach(), row_weights.detach()
     measure = SignedMeasure.of(prediction, y, row_weights)
     *batches, n, _ = prediction.means.shape
+    sums = row_weights.sum(dim=-1), row_weights.square().sum(dim=-1)
     if condition is not None:
         d = condition.shape[-1]
         condition = condition.to(path.dtype).expand(*batches, n, d).reshape(-1, n, d)
     if path.name in ("fused", "fused_triton"):
         value = _fused(path, measure, kernel, condition, diagonal).view(batches)
-        return value if diagonal else u_statistic(value, row_weights)
+        return value if diagonal else u_statistic(value, *sums)
     value = _v_statistic(path, measure, kernel, condition, features).view(batches)
     if diagonal:
         return value
     scores = row_scores(prediction, y, kernel)
     value = value - (shares(row_weights).square() * scores).sum(dim=-1)
-    return u_statistic(value, row_weights)
+    return u_statistic(value, *sums)
 
 
 def _fused(

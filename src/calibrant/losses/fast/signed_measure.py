@@ -63,11 +63,14 @@ class SignedMeasure(NamedTuple):
         return Extent(distance, variance)
 
 
-def u_statistic(off_diagonal: Tensor, row_weights: Tensor) -> Tensor:
-    """U-statistic, (...), of the sum over pairs i != j with row weights of sum 1."""
-    pairs = 1.0 - shares(row_weights).square().sum(dim=-1)
+def u_statistic(off_diagonal: Tensor, total: Tensor, squares: Tensor) -> Tensor:
+    """U-statistic, (...), of the sum over pairs i != j with row weights of sum 1.
+
+    `total` and `squares` are the sums of the row weights and of their squares, (...).
+    """
+    pairs = 1.0 - squares / torch.where(total > 0, total, 1.0).square()
     # A batch of one row has no pairs, and one of weight 0 has none that count: 0.
-    some = (pairs > 1e-12) & (row_weights.sum(dim=-1) > 0)
+    some = (pairs > 1e-12) & (total > 0)
     return torch.where(some, off_diagonal / torch.where(some, pairs, 1.0), 0.0)
 
 
