@@ -38,7 +38,7 @@ def rank_correlation(pits: Array, *, shrink_to: Callable[[Array], Array] = _inde
     >>> import numpy as np
     >>> from calibrant.distributions.copula import rank_correlation
     >>> u = np.random.default_rng(0).random(500)
-    >>> rank_correlation(np.column_stack([u, 1.0 - u])).round(2)
+    >>> rank_correlation(np.column_stack([u, 1.0 - u])).round(1)
     array([[ 1., -1.],
            [-1.,  1.]])
     """
