@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from sklearn.utils._param_validation import StrOptions
 from torch import Tensor
+from torch.distributed import ProcessGroup
 
 from calibrant.errors import ParameterError
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
@@ -404,6 +405,12 @@ class MatchingObjective:
             score = partial(kernel_score, kernel=self.score_kernel, dtype=torch.float32)
             terms.append(self.score_weight * mean_loss(score, network.head, outputs, rows))
         return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+
+    def across(self, group: ProcessGroup) -> MatchingObjective:
+        """Return the loss that matches the rows of all processes."""
+        if self.make_matching is None:
+            return self
+        return replace(self, make_matching=partial(self.make_matching, process_group=group))
 
     @staticmethod
     def join(losses: Sequence[MatchingObjective], members: int) -> MatchingObjective:

@@ -21,6 +21,7 @@ from calibrant.training import (
     Record,
     Rows,
     Stage,
+    Workers,
     open_progress,
     run_stage,
 )
@@ -36,25 +37,31 @@ class Trained:
     history: list[Record]
 
 
-def train(plans: Sequence[Plan]) -> list[Trained]:
+def train(plans: Sequence[Plan], workers: Workers | None = None) -> list[Trained]:
     """Train the networks of plans of the same shape, with the result of training each one alone.
 
     Every plan has its own scaling, split, initialisation, order of batches, early stopping and
     roll-back; only the random numbers of dropout and of sampled losses differ.
+
+    Parameters
+    ----------
+    plans : sequence of Plan
+    workers : Workers or None
+        Train one plan in all of them, each with its own training rows in it.
     """
-    trained = run_plans(plans)
+    trained = run_plans(plans, workers)
     for each in trained:
         _check_convergence(each.history)
     return trained
 
 
-def run_plans(plans: Sequence[Plan]) -> list[Trained]:
+def run_plans(plans: Sequence[Plan], workers: Workers | None = None) -> list[Trained]:
     """Train the kinds of networks one after another, and return the networks of each plan."""
     histories: list[list[Record]] = [[] for _ in plans]
     kinds: list[list[MemberNetworks]] = [[] for _ in plans]
     with open_progress(plans[0].verbose) as progress:
-        for groups in zip(*(plan.groups for plan in plans), strict=True):
-            networks, records = _run_groups(groups, progress)
+        for kind, groups in enumerate(zip(*(plan.groups for plan in plans), strict=True)):
+            networks, records = _run_groups(groups, progress, workers, kind)
             for i in range(len(plans)):
                 kinds[i].append(networks[i])
                 histories[i] += records[i]
@@ -66,7 +73,7 @@ def run_plans(plans: Sequence[Plan]) -> list[Trained]:
 
 
 def _run_groups(
-    groups: Sequence[Group], progress: Progress
+    groups: Sequence[Group], progress: Progress, workers: Workers | None, kind: int
 ) -> tuple[list[MemberNetworks], list[list[Record]]]:
     """Build the networks of one group of every plan, run the stages, and return the networks."""
     first, size = groups[0], len(groups[0].seeds)
@@ -77,15 +84,20 @@ def _run_groups(
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         built = [network for group in groups for network in _build(group)]
         networks = assemble(first.network, built).to(device)
-        for stages in zip(*(group.stages for group in groups), strict=True):
+        checkpoints = None if workers is None else workers.checkpoints
+        for number, stages in enumerate(zip(*(group.stages for group in groups), strict=True)):
+            if checkpoints and not checkpoints.reach(kind, number, networks, histories[0]):
+                continue  # trained before
             stage = _as_one(stages, size)
+            if workers:
+                stage = _across(stage, workers)
             if first.network.is_custom:  # a user's module may depend on values, have hooks, ...
                 stage = replace(stage, recordable=())
             each = 1 if stage.shared_loss else size
             train_rows = _join([group.train for group in groups], each)
             validation = _join([group.validation for group in groups], each)
             records = run_stage(
-                stage, networks, train_rows, validation, generators, progress, len(groups)
+                stage, networks, train_rows, validation, generators, progress, len(groups), workers
             )
             for history, more in zip(histories, records, strict=True):
                 history += more
@@ -109,6 +121,13 @@ def _as_one(stages: Sequence[Stage], members: int) -> Stage:
     losses = [stage.loss for stage in stages]
     join = getattr(losses[0], "join", None)
     return stages[0] if join is None else replace(stages[0], loss=join(losses, members))
+
+
+def _across(stage: Stage, workers: Workers) -> Stage:
+    """The stage in a data-parallel training; losses that compare rows see those of all workers."""
+    across = getattr(stage.loss, "across", None)
+    loss = stage.loss if across is None else across(workers.group)
+    return replace(stage, loss=loss, recordable=())  # workers wait for each other
 
 
 def _join(sides: Sequence[Side], members: int) -> Side | MemberRows:

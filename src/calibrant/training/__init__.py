@@ -1,15 +1,19 @@
 """Training: stages, epochs and steps, for M networks as one batch."""
 
 from calibrant.training.batches import BatchSource, shuffled
+from calibrant.training.checkpoints import Checkpoint, Checkpoints
 from calibrant.training.devices import resolve_device
 from calibrant.training.history import Record
 from calibrant.training.loop import run_stage, step_seconds
 from calibrant.training.progress import Progress, ProgressBar, Silent, open_progress
 from calibrant.training.rows import MemberRows, Rows, SeriesWindows
 from calibrant.training.stage import Objective, Stage
+from calibrant.training.workers import Workers
 
 __all__ = [
     "BatchSource",
+    "Checkpoint",
+    "Checkpoints",
     "MemberRows",
     "Objective",
     "Progress",
@@ -19,6 +23,7 @@ __all__ = [
     "SeriesWindows",
     "Silent",
     "Stage",
+    "Workers",
     "open_progress",
     "resolve_device",
     "run_stage",

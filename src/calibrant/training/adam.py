@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import torch
 from torch import Tensor
 from torch.optim.adam import adam
+
+_PARTS = ("mean", "square", "count")
 
 
 class Adam:
@@ -54,6 +56,20 @@ class Adam:
             weights, gradients, means, squares, [], counts, amsgrad=False, beta1=0.9,
             beta2=self._beta2, lr=self._rate, weight_decay=self._decay, eps=1e-8, maximize=False,
         )  # fmt: skip
+
+    def by_name(self) -> dict[str, Tensor]:
+        """Means, squares and counts of the gradients, by the number of the weight."""
+        return {
+            f"{i}.{name}": value
+            for i, (_, *own) in enumerate(self._state)
+            for name, value in zip(_PARTS, own, strict=True)
+        }
+
+    @torch.no_grad()
+    def load_by_name(self, state: Mapping[str, Tensor]) -> None:
+        """Take over what `by_name` returned."""
+        for name, value in self.by_name().items():
+            value.copy_(state[name])
 
     def set_rate(self, rate: float) -> None:
         """Change the learning rate, in place if it is on a device."""

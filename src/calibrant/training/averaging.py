@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
@@ -40,6 +40,18 @@ class WeightAverage:
         # A plain mean at first, so that the initial weights are soon forgotten.
         share = max(self._least, 1.0 / (1.0 + self._taken))
         torch._foreach_lerp_(self._mean, self._live, share)
+
+    def by_name(self) -> dict[str, torch.Tensor]:
+        """Averages by the number of the weight, and the number of steps."""
+        return {str(i): mean for i, mean in enumerate(self._mean)} | {
+            "taken": torch.tensor(self._taken)
+        }
+
+    def load_by_name(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Take over what `by_name` returned."""
+        for i, mean in enumerate(self._mean):
+            mean.copy_(state[str(i)])
+        self._taken = int(state["taken"])
 
     @contextmanager
     def in_place(self) -> Iterator[None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
@@ -58,6 +60,21 @@ class BestWeights:
     def has_patience(self) -> bool:
         """Whether any member may still improve; the host waits for the device."""
         return bool(self._active.any())
+
+    def by_name(self) -> dict[str, Tensor]:
+        """Scores, epochs and weights."""
+        weights = {f"weights.{name}": value for name, value in self._weights.items()}
+        return weights | {
+            "score": self.score,
+            "epoch": self.epoch,
+            "active": self._active,
+            "now": self._now,
+        }
+
+    def load_by_name(self, state: Mapping[str, Tensor]) -> None:
+        """Take over what `by_name` returned."""
+        for name, value in self.by_name().items():
+            value.copy_(state[name])
 
     def restore(self) -> None:
         """Put the best weights back into the network."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypedDict
 
 import torch
@@ -70,6 +70,14 @@ class HistoryRecorder:
             best = float(self._best.score.mean())
             self._progress.advance(self._stage, record, best, self._snapshot)
         self._unread.clear()
+
+    def by_name(self) -> dict[str, Tensor]:
+        """Losses and scores of the epochs that were read."""
+        return {"losses": torch.stack(self._losses), "scores": torch.stack(self._scores)}
+
+    def load_by_name(self, state: Mapping[str, Tensor]) -> None:
+        """Take over what `by_name` returned."""
+        self._losses, self._scores = list(state["losses"]), list(state["scores"])
 
     def records(self, models: int) -> list[list[Record]]:
         """Records of every model, up to the epoch at which it would have stopped alone."""

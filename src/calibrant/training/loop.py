@@ -23,11 +23,13 @@ from calibrant.training.adam import Adam
 from calibrant.training.averaging import WeightAverage
 from calibrant.training.batches import BatchSource
 from calibrant.training.best import BestWeights
+from calibrant.training.checkpoints import Generators, Stateful
 from calibrant.training.history import HistoryRecorder, Record
 from calibrant.training.progress import Progress, Snapshot
 from calibrant.training.replay import Replay, own_stream
 from calibrant.training.rows import MemberRows, Rows
 from calibrant.training.stage import Objective, Stage
+from calibrant.training.workers import Workers
 
 _CLIP = 10.0  # largest norm of a member's gradient; only an exploding likelihood exceeds it
 _PRODUCTS = 4e6  # multiplications of a step that make one more thread worthwhile
@@ -43,6 +45,7 @@ def run_stage(
     generators: Sequence[torch.Generator],
     progress: Progress,
     models: int = 1,
+    workers: Workers | None = None,
 ) -> list[list[Record]]:
     """Train until the budget or the patience ends, and keep the best weights.
 
@@ -57,6 +60,9 @@ def run_stage(
     generators : one per member, for the order of its batches
     models : int
         Number of models in the network, with equally many consecutive members each.
+    workers : Workers or None
+        Of a data-parallel training. Each has other training rows and its share of every batch, and
+        all score the same validation rows.
 
     Returns
     -------
@@ -67,19 +73,21 @@ def run_stage(
     weights = list(network.parameters())
     parameters = weights if stage.updates == "all" else network.head_parameters()
     optimiser = Adam(parameters, stage.lr, stage.weight_decay, stage.beta2)
+    batch_size = stage.batch_size if workers is None else workers.share(stage.batch_size)
+    checkpoints = None if workers is None else workers.checkpoints
     orders = generators[:: network.size // models] if stage.shared_loss else generators
     snapshot = stage.pit and partial(take_snapshot, stage.pit, stage.crps, network, validation)
-    steps = math.ceil(train.n_rows / stage.batch_size)
+    steps = math.ceil(train.n_rows / batch_size)
     average = WeightAverage(network, stage.average * steps) if stage.average else None
     progress.start(stage)
-    threads = _worthwhile_threads(network, min(stage.batch_size, train.n_rows), train.steps)
+    threads = _worthwhile_threads(network, min(batch_size, train.n_rows), train.steps)
     deadline = time.monotonic() + (math.inf if stage.seconds is None else stage.seconds)
     with one_thread(), own_stream(device):
         first = validation_score(stage.score, network, validation)
         best = BestWeights(network, first, stage.patience, latest=not stage.keep_best)
 
         def step(*batch: Tensor) -> Tensor:
-            return train_step(stage, network, weights, train.take(*batch), optimiser)
+            return train_step(stage, network, weights, train.take(*batch), optimiser, workers)
 
         def evaluate() -> Tensor:
             score = validation_score(stage.score, network, validation)
@@ -90,20 +98,40 @@ def run_stage(
         if device.type == "cuda":
             run_step = Replay(step, generators[:1]) if "loss" in stage.recordable else step
             run_evaluate = Replay(evaluate) if "score" in stage.recordable else evaluate
-            ahead = _EPOCHS_AHEAD
+            ahead = 1 if checkpoints else _EPOCHS_AHEAD
         else:
             run_step, run_evaluate, ahead = _on_threads(step, threads), evaluate, 1
         recorder = HistoryRecorder(stage, first, progress, best, snapshot)
-        for epoch in range(1, stage.epochs + 1):
+        parts: dict[str, Stateful] = {
+            "network": network,
+            "optimiser": optimiser,
+            "best": best,
+            "history": recorder,
+            "orders": Generators(generators),
+        }
+        if average:
+            parts["average"] = average
+        done = checkpoints.load(parts) if checkpoints else 0
+        for epoch in range(done + 1, stage.epochs + 1):
             if stage.decay:
                 optimiser.set_rate(stage.rate(epoch))
-            loss = run_epoch(run_step, network, train.batches(stage.batch_size, orders), average)
+            if workers:
+                workers.seed(generators[0].initial_seed(), epoch)
+            loss = run_epoch(run_step, network, train.batches(batch_size, orders), average)
+            if workers:
+                loss = workers.mean(loss)
             with average.in_place() if average else nullcontext():
                 recorder.add(loss, run_evaluate())
                 if epoch % ahead == 0 or epoch == stage.epochs:
                     recorder.flush()
-            if epoch % ahead == 0 and (time.monotonic() > deadline or not best.has_patience()):
-                break
+            if epoch % ahead == 0:
+                late = time.monotonic() > deadline
+                if workers:  # clocks differ, and no worker may train alone
+                    late = workers.any(late, device)
+                if late or not best.has_patience():
+                    break
+            if checkpoints and epoch % checkpoints.every == 0 and epoch < stage.epochs:
+                checkpoints.save(parts)
         progress.finish(stage)
         best.restore()
     return recorder.records(models)
@@ -169,12 +197,15 @@ def train_step(
     weights: Sequence[Tensor],
     batch: Rows,
     optimiser: Adam,
+    workers: Workers | None = None,
 ) -> Tensor:
     """Train on one batch per member and return the losses; `weights` are all of the network."""
     for weight in weights:  # also of those that are not trained
         weight.grad = None
     losses = stage.loss(network, batch)
     losses.backward(torch.ones_like(losses))
+    if workers:
+        workers.average_gradients(weights)
     clip_gradients(weights, network.size)
     optimiser.step()
     return losses.detach()
