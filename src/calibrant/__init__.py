@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from calibrant.recalibration import recalibrate as recalibrate
     from calibrant.report import build_report as build_report
     from calibrant.report import write_report as write_report
+    from calibrant.tables import ArrowSource as ArrowSource
+    from calibrant.tables import ParquetSource as ParquetSource
 
 try:
     __version__ = version("calibrant")
@@ -68,6 +70,7 @@ _ROOMS = {
         "recalibrate",
     ),
     "report": ("build_report", "write_report"),
+    "tables": ("ArrowSource", "ParquetSource"),
 }
 _HOME = {name: f"calibrant.{room}" for room, names in _ROOMS.items() for name in names}
 

@@ -33,11 +33,12 @@ from calibrant.estimators.parameters import (
 from calibrant.estimators.plan import Plan, Recipe, make_plan
 from calibrant.estimators.predictor import Predictor
 from calibrant.estimators.saving import restore_estimator, save_estimator
+from calibrant.estimators.streamed_data import check_source, read_whole
 from calibrant.estimators.train import Trained, train
 from calibrant.estimators.validation import FitData, check_fit_data, check_inputs
 from calibrant.networks import GaussianHead, Head, Networks, NetworkSpec
 from calibrant.persistence import read_model
-from calibrant.tables import TableEncoder
+from calibrant.tables import ArrowSource, ParquetSource, TableEncoder
 from calibrant.training import Objective, Record, Rows, Stage
 
 
@@ -75,6 +76,8 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
 
     # Whether the network reads (n, steps, d); otherwise the steps are flattened.
     _reads_sequences: ClassVar[bool] = True
+    # Whether training rows may come as a stream; otherwise the method needs all of them at once.
+    _reads_streams: ClassVar[bool] = True
     _groups: ClassVar[Mapping[str, type[ParameterGroup]]] = {"training": Training}
     _parameter_constraints: ClassVar[Constraints] = {
         "epochs": [count()],
@@ -96,7 +99,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         validation_data: tuple[Any, ...] | None = None,
@@ -112,7 +115,8 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
             numbers, text, booleans, dates, durations and gaps; row numbers and identifiers are
             left out. ``model.encoder_.describe()`` says what was done to each column.
             Sequences are a 3-D array or tensor, or `Windows` into a series, which are never
-            copied as a whole.
+            copied as a whole. A `ParquetSource` or `ArrowSource`, which has the targets as well,
+            is read part by part, and may be larger than memory.
         y : array of shape (n,)
         sample_weight : array of shape (n,), optional
             Rows of weight 0 are left out.
@@ -135,7 +139,9 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         (trained,) = train([plan])
         return self._finish(plan, trained)
 
-    def plan(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any) -> Plan:
+    def plan(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, **options: Any
+    ) -> Plan:
         """Return the plan of `fit` with these arguments, without training; ``print`` shows it."""
         model = copy.copy(self)
         # `fit` draws its seed from a generator of the user's; a plan must not.
@@ -155,10 +161,16 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         """Check the arguments of `fit` and make the plan."""
         check_parameters(self)
         self._check_bounds()
-        data = check_fit_data(
-            self, X, y, sample_weight, validation_data=validation_data, groups=groups, cv=cv
-        )
-        self.target_name_ = name_of(y)
+        options = {"validation_data": validation_data, "groups": groups, "cv": cv}
+        if isinstance(X, ArrowSource | ParquetSource):
+            self._check_source(X, y=y, sample_weight=sample_weight, **options)
+            if X.n_rows <= X.in_memory_rows:
+                return self._plan(*read_whole(X))
+            training = self.training or Training()
+            data, self.target_name_ = check_source(self, X, training.validation_fraction), X.target
+        else:
+            data = check_fit_data(self, X, y, sample_weight, **options)
+            self.target_name_ = name_of(y)
         return make_plan(
             type(self).__name__,
             self._recipe(data),
@@ -264,6 +276,19 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
+
+    def _check_source(self, source: ArrowSource | ParquetSource, **others: Any) -> None:
+        given = [name for name, value in others.items() if value is not None]
+        if given:
+            raise ParameterError(
+                f"{given[0]} can't be passed with a {type(source).__name__}, which has the targets "
+                "and whose rows are held out at random. Read the table into memory for it."
+            )
+        if not self._reads_streams and source.n_rows > source.in_memory_rows:
+            raise ParameterError(
+                f"{type(self).__name__} needs all rows in memory, but the source has "
+                f"{source.n_rows:,} rows. Raise its in_memory_rows, or use MMDRegressor."
+            )
 
     def _check_bounds(self) -> None:
         low, high = self.bounds or (None, None)

@@ -72,6 +72,7 @@ class DeepGPRegressor(NetworkRegressor):
     prediction_samples: int = 32
 
     _reads_sequences: ClassVar[bool] = False
+    _reads_streams: ClassVar[bool] = False
     _parameter_constraints: ClassVar[Constraints] = {
         "inducing": [count()],
         "hidden_layers": [count(0)],

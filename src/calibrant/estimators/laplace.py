@@ -71,6 +71,7 @@ class LaplaceRegressor(BodyParameters, NetworkRegressor):
 
     beta: float = 0.5
 
+    _reads_streams: ClassVar[bool] = False
     _parameter_constraints: ClassVar[Constraints] = {
         "beta": [fraction()],
     }

@@ -233,7 +233,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         return super().resolved_params() | resolved
 
     def _recipe(self, data: FitData) -> Recipe:
-        settings = self.settings(len(data.sample.y))
+        settings = self.settings(data.n_rows)
         if settings.folds == 1:
             raise ParameterError("ensemble.folds must be 0 or at least 2, got 1.")
         matching = self.matching or Matching()
@@ -250,18 +250,18 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
                     "epochs and matching__epochs instead."
                 )
             settings = self._within_budget(self.time_budget, data)
-        return self._recipe_of(settings)
+        return self._recipe_of(settings, data)
 
     def _within_budget(self, seconds: float, data: FitData) -> Preset:
         """The most that can be trained in this time, after timing a few steps."""
-        rungs = ladder(len(data.sample.y))
+        rungs = ladder(data.n_rows)
 
         def price(rung: Preset) -> float:
             """Seconds of the first kind of networks, for each kind."""
             kinds = tuple(kind for kind in rung.kinds if kind != "neighbours")[:1] or rung.kinds
             plan = make_plan(
                 type(self).__name__,
-                self._recipe_of(replace(rung, kinds=kinds)),
+                self._recipe_of(replace(rung, kinds=kinds), data),
                 data,
                 self.training or Training(),
                 bounds=None,
@@ -273,13 +273,13 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         own = [self._fitted_to(self._with_own(rung), data) for rung in rungs]
         return choose_within(seconds, own, price)
 
-    def _recipe_of(self, settings: Preset) -> Recipe:
+    def _recipe_of(self, settings: Preset, data: FitData) -> Recipe:
         head = gaussian_head(settings.components, settings.submodels)
         first, *others = self._kinds(settings, head)
         return Recipe(
             network=first.network,
             more_kinds=tuple(others),
-            stages=partial(self._stages, settings),
+            stages=partial(self._stages, settings, None if data.stream is None else data.n_rows),
             combine=WeightedMixture(),
             calibrate=EnsembleCalibration(self.recalibrate),
             members=settings.members,
@@ -324,7 +324,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
             settings = replace(settings, members=max(2, settings.members))
         return settings
 
-    def _stages(self, settings: Preset, rows: Rows) -> Sequence[Stage]:
+    def _stages(self, settings: Preset, n_streamed: int | None, rows: Rows) -> Sequence[Stage]:
         matching = self.matching or Matching()
         first = self._stage(
             rows,
@@ -339,7 +339,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         )
         epochs = settings.matching_epochs
         if matching.epochs is None:
-            epochs = settings.epochs_for(len(rows.y))
+            epochs = settings.epochs_for(n_streamed or len(rows.y))
         size = matching.batch_size
         second = replace(
             first,

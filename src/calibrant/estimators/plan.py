@@ -96,7 +96,7 @@ class Group:
     seeds : tuple of int
         One for each network.
     rows : Rows
-        Scaled rows of the sample.
+        Scaled rows of the sample, by which networks are initialised.
     train : BatchSource
         Rows for training the networks: `Rows`, `MemberRows` or a stream.
     validation : Rows or MemberRows
@@ -122,7 +122,7 @@ class Plan:
         Class of the model.
     recipe : Recipe
     sample : Sample
-        Rows to train on, in the units of the user; with folds, all rows.
+        Rows to train on, in the units of the user; with folds, all rows; of a stream, a sample.
     held_out : Sample or None
         Rows held out from all networks; None if every fold is held out in turn.
     folds : tuple of (train, held out) positions
@@ -176,7 +176,8 @@ class Plan:
         )
 
     def __str__(self) -> str:
-        rows = f"{len(self.sample.y):,} rows to train on"
+        n_rows = len(self.sample.y) if self.folds else self.groups[0].train.n_rows
+        rows = f"{n_rows:,} rows to train on"
         if self.folds:
             count = self.recipe.folds
             held_out = f"{count} folds, rows split {len(self.folds) // count} times"
@@ -213,6 +214,8 @@ def make_plan(
     groups = []
     for i, kind in enumerate(kind for kind in kinds if index is not None or not kind.neighbours):
         rows, train, validation = _group_rows(split, scaled, index if kind.neighbours else None)
+        if data.stream is not None:
+            train = data.stream.scaled(scaler, target, rows.device)
         spec = _sized(kind.network, split.train, rows, atoms, target)
         group = Group(
             network=spec,
@@ -280,7 +283,7 @@ def _fit_scalers(sample: Sample, scaling: Scaling) -> tuple[Scaler, Scaler]:
 
 def _group_rows(
     split: Split, scaled: Sequence[Rows], index: NeighbourIndex | None
-) -> tuple[Rows, Rows | MemberRows, Rows | MemberRows]:
+) -> tuple[Rows, BatchSource, Rows | MemberRows]:
     """All rows of a group of networks, and those that they are trained and stopped on.
 
     Parameters

@@ -34,6 +34,7 @@ from calibrant.tables import (
 
 if TYPE_CHECKING:
     from calibrant.estimators.base import NetworkRegressor
+    from calibrant.estimators.streamed_data import RowStream
 
 
 LEAST_ROWS = 10
@@ -62,18 +63,26 @@ class FitData(NamedTuple):
     Parameters
     ----------
     sample : Sample
-        All training rows.
+        All training rows; of a stream, a sample of them.
     validation : Sample or None
-        Rows that the user passed for validation.
+        Rows that the user passed for validation, or that were held out from a stream.
     cv : int, splitter, iterable or None
         How rows are held out, if the user chose it.
     seed : int
+    stream : RowStream or None
+        The training rows, where they are not in memory.
     """
 
     sample: Sample
     validation: Sample | None
     cv: Any
     seed: int
+    stream: RowStream | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of training rows."""
+        return len(self.sample.y) if self.stream is None else self.stream.n_rows
 
     @property
     def chooses_rows(self) -> bool:
@@ -92,7 +101,7 @@ def check_fit_data(
     cv: Any,
 ) -> FitData:
     """Check the arguments of `fit`; the model stores number, names and kind of its inputs."""
-    seed = int(check_random_state(model.random_state).randint(np.iinfo(np.int32).max))
+    seed = draw_seed(model)
     sample = check_sample(model, X, y, sample_weight, reset=True)
     check_enough(sample.y[sample.weight > 0])
     if groups is not None:
@@ -101,6 +110,11 @@ def check_fit_data(
         sample = sample.take(sample.weight > 0)
     validation = None if validation_data is None else _check_validation(model, validation_data)
     return FitData(sample, validation, cv, seed)
+
+
+def draw_seed(model: NetworkRegressor) -> int:
+    """Seed of everything random in a fit."""
+    return int(check_random_state(model.random_state).randint(np.iinfo(np.int32).max))
 
 
 def _check_validation(model: NetworkRegressor, data: tuple[Any, ...]) -> Sample:

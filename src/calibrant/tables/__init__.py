@@ -1,6 +1,7 @@
 """From the tables that users have to one float64 matrix."""
 
 from calibrant.tables.categories import CodedColumn, OneHotColumn
+from calibrant.tables.category_counts import CategoryCounts
 from calibrant.tables.columns import ColumnEncoder, DroppedColumn
 from calibrant.tables.conversion import as_frame, check_finite, to_local, to_numbers
 from calibrant.tables.date_text import date_formats
@@ -8,6 +9,8 @@ from calibrant.tables.dates import DateColumn, DateDifference
 from calibrant.tables.encoder import TableEncoder
 from calibrant.tables.files import check_suffix, read_table
 from calibrant.tables.numbers import DurationColumn, NumericColumn
+from calibrant.tables.parts import Part, TableSource, check_target, part_inputs, part_target
+from calibrant.tables.sources import ArrowSource, ParquetSource
 from calibrant.tables.texts import (
     are_few,
     as_text,
@@ -18,6 +21,8 @@ from calibrant.tables.texts import (
 )
 
 __all__ = [
+    "ArrowSource",
+    "CategoryCounts",
     "CodedColumn",
     "ColumnEncoder",
     "DateColumn",
@@ -26,16 +31,22 @@ __all__ = [
     "DurationColumn",
     "NumericColumn",
     "OneHotColumn",
+    "ParquetSource",
+    "Part",
     "TableEncoder",
+    "TableSource",
     "are_few",
     "as_frame",
     "as_text",
     "check_finite",
     "check_suffix",
+    "check_target",
     "date_formats",
     "gaps_in_words",
     "is_categorical",
     "parse_numbers",
+    "part_inputs",
+    "part_target",
     "read_table",
     "to_local",
     "to_numbers",

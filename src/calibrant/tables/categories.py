@@ -25,7 +25,11 @@ _WHOLE = re.compile(r"^(-?\d+)\.0+$")
 
 def fit_categories(name: str, column: pd.Series[Any]) -> OneHotColumn | CodedColumn:
     """Learn the categories of a column, the gap among them."""
-    counts = _labels(column).value_counts()
+    return encode_categories(name, category_labels(column).value_counts())
+
+
+def encode_categories(name: str, counts: pd.Series[Any]) -> OneHotColumn | CodedColumn:
+    """Encoding of categories of which the rows have been counted, by label."""
     if _are_boolean(set(counts.index)):
         counts = counts.groupby(_as_boolean).sum()
     counts = counts.sort_index()
@@ -124,7 +128,7 @@ def _codes(categories: tuple[str, ...]) -> Array:
 
 def _positions(name: str, column: pd.Series[Any], categories: tuple[str, ...]) -> Index:
     """Position of each value among the categories, (n,); -1 for new ones, with a warning."""
-    texts = _labels(column)
+    texts = category_labels(column)
     if _are_boolean(categories):
         texts = map_different(texts, lambda labels: [_as_boolean(label) for label in labels])
     positions: Index = pd.Index(categories, dtype=object).get_indexer(pd.Index(texts))
@@ -139,7 +143,7 @@ def _positions(name: str, column: pd.Series[Any], categories: tuple[str, ...]) -
     return positions
 
 
-def _labels(column: pd.Series[Any]) -> pd.Series[Any]:
+def category_labels(column: pd.Series[Any]) -> pd.Series[Any]:
     """Values as text; "7.0", which files have where whole numbers stand beside gaps, is "7"."""
     labels = map_different(
         as_text(column), lambda texts: [_WHOLE.sub(r"\1", text) for text in texts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any, cast
 
@@ -10,7 +11,7 @@ import pandas as pd
 
 from calibrant.checks import Array
 from calibrant.errors import DataError
-from calibrant.tables.categories import CodedColumn, OneHotColumn
+from calibrant.tables.categories import CodedColumn, OneHotColumn, encode_categories
 from calibrant.tables.columns import ColumnEncoder, DroppedColumn
 from calibrant.tables.conversion import check_finite
 from calibrant.tables.dates import DateColumn, DateDifference, days_between
@@ -93,6 +94,24 @@ class TableEncoder:
         self.encoders_ = [NumericColumn.fit(f"x{j}", pd.Series(X[:, j])) for j in range(X.shape[1])]
         self.differences_ = []
         return self
+
+    def with_categories(self, counts: Mapping[str, pd.Series[Any]]) -> TableEncoder:
+        """Return the encoder with the categories of all rows, where it was fitted to a sample.
+
+        Parameters
+        ----------
+        counts : mapping of str to Series
+            Number of rows of each label, by column; other columns stay as they are.
+        """
+        encoder = TableEncoder()
+        encoder.differences_ = self.differences_
+        encoder.encoders_ = [
+            encode_categories(each.name, counts[each.name])
+            if isinstance(each, OneHotColumn | CodedColumn) and each.name in counts
+            else each
+            for each in self.encoders_
+        ]
+        return encoder
 
     def transform(self, frame: pd.DataFrame) -> Array:
         """Encode a frame with the columns of the training frame, (n, d)."""

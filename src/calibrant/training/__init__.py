@@ -5,9 +5,16 @@ from calibrant.training.checkpoints import Checkpoint, Checkpoints
 from calibrant.training.devices import resolve_device
 from calibrant.training.history import Record
 from calibrant.training.loop import run_stage, step_seconds
-from calibrant.training.progress import Progress, ProgressBar, Silent, open_progress
+from calibrant.training.progress import (
+    Progress,
+    ProgressBar,
+    Silent,
+    open_progress,
+    open_row_progress,
+)
 from calibrant.training.rows import MemberRows, Rows, SeriesWindows
 from calibrant.training.stage import Objective, Stage
+from calibrant.training.stream import StreamedRows, block_rows
 from calibrant.training.workers import Workers
 
 __all__ = [
@@ -23,8 +30,11 @@ __all__ = [
     "SeriesWindows",
     "Silent",
     "Stage",
+    "StreamedRows",
     "Workers",
+    "block_rows",
     "open_progress",
+    "open_row_progress",
     "resolve_device",
     "run_stage",
     "shuffled",

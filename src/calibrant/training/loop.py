@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
+from itertools import chain, count
 
 import torch
 from torch import Tensor
@@ -117,7 +118,8 @@ def run_stage(
                 optimiser.set_rate(stage.rate(epoch))
             if workers:
                 workers.seed(generators[0].initial_seed(), epoch)
-            loss = run_epoch(run_step, network, train.batches(batch_size, orders), average)
+            advance = partial(progress.within, stage, epoch, train.n_rows)
+            loss = run_epoch(run_step, network, train.batches(batch_size, orders), average, advance)
             if workers:
                 loss = workers.mean(loss)
             with average.in_place() if average else nullcontext():
@@ -154,8 +156,10 @@ def step_seconds(
             return train_step(stage, network, weights, train.take(*batch), optimiser)
 
         run_step = _on_threads(step, threads)
+        epochs = (train.batches(stage.batch_size, orders) for _ in count())
+        stream = chain.from_iterable(epochs)
         while (start := time.perf_counter()) < end or len(durations) < _LEAST_STEPS:
-            run_step(*next(train.batches(stage.batch_size, orders)))
+            run_step(*next(stream))
             if device.type == "cuda":
                 torch.cuda.synchronize(device)
             durations.append(time.perf_counter() - start)
@@ -180,14 +184,18 @@ def run_epoch(
     network: MemberNetworks,
     batches: Iterable[tuple[Tensor, ...]],
     average: WeightAverage | None = None,
+    advance: Callable[[int], None] = lambda rows: None,
 ) -> Tensor:
-    """Pass once over the training rows and return the mean losses."""
+    """Pass once over the training rows, report how many are done, return the mean losses."""
     network.train()
     losses: list[Tensor] = []
+    rows = 0
     for batch in batches:
         losses.append(step(*batch))
         if average:
             average.update()
+        rows += batch[0].shape[1]
+        advance(rows)
     return torch.stack(losses).mean(dim=0)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _BETWEEN_SNAPSHOTS = 0.5  # seconds; each costs one or two passes over the held-out rows
+_WITHIN_EPOCHS = 1.0  # seconds after which a bar moves inside an epoch
 
 
 class Snapshot(NamedTuple):
@@ -33,6 +34,10 @@ class Progress(Protocol):
 
     def start(self, stage: Stage) -> None:
         """Begin a stage."""
+        ...
+
+    def within(self, stage: Stage, epoch: int, n_rows: int, done: int) -> None:
+        """Report how many of the rows of an epoch are done."""
         ...
 
     def advance(
@@ -52,6 +57,9 @@ class Silent(AbstractContextManager["Silent"]):
     def __exit__(self, *_: object) -> None: ...
 
     def start(self, stage: Stage) -> None:
+        """Do nothing."""
+
+    def within(self, stage: Stage, epoch: int, n_rows: int, done: int) -> None:
         """Do nothing."""
 
     def advance(
@@ -93,8 +101,8 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
         self._bars = Bars(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.completed:.0f}/{task.total:.0f} epochs"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[epoch]}/{task.total:.0f} epochs"),
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
             TextColumn("{task.fields[note]}"),
             console=Console(stderr=True) if console is None else console,
@@ -118,7 +126,21 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         """Add a bar for the stage."""
         what = f"Stage {stage.number}, {stage.name}"
         self._crps, self._calibration, self._next_snapshot = "", "", 0.0  # of this stage only
-        self._tasks[stage.number] = int(self._bars.add_task(what, total=stage.epochs, note="left"))
+        self._tasks[stage.number] = int(
+            self._bars.add_task(what, total=stage.epochs, epoch=0, note="left")
+        )
+        self._epoch_start = self._last_update = time.monotonic()
+
+    def within(self, stage: Stage, epoch: int, n_rows: int, done: int) -> None:
+        """Move the bar of the stage inside a long epoch, with the rows per second."""
+        now = time.monotonic()
+        if now - self._last_update < _WITHIN_EPOCHS:
+            return
+        self._last_update = now
+        speed = done / (now - self._epoch_start)
+        note = f"left, {speed / 1000:,.0f}k rows/s" if speed >= 1000 else "left"
+        task = self._bars.tasks[self._tasks[stage.number]].id
+        self._bars.update(task, completed=epoch - 1 + done / n_rows, note=note)
 
     def advance(
         self, stage: Stage, record: Record, best: float, snapshot: Callable[[], Snapshot] | None
@@ -136,7 +158,8 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             f"{self._calibration}"
         )
         task = self._bars.tasks[self._tasks[stage.number]].id
-        self._bars.update(task, completed=record["epoch"])
+        self._bars.update(task, completed=record["epoch"], epoch=record["epoch"])
+        self._epoch_start = self._last_update = time.monotonic()
 
     def finish(self, stage: Stage) -> None:
         """Fill the bar, also after early stopping."""
@@ -153,6 +176,36 @@ def open_progress(verbose: bool | str) -> ProgressBar | Silent:
     if not verbose:
         return Silent()
     return ProgressBar(heading=verbose if isinstance(verbose, str) else "")
+
+
+@contextmanager
+def open_row_progress(what: str, total: int, *, verbose: bool) -> Iterator[Callable[[int], object]]:
+    """Function that advances a bar by a number of rows, with rows per second and the time left."""
+    if not verbose:
+        yield lambda rows: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    bars = RichProgress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=16),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f} rows"),
+        TextColumn("{task.fields[speed]}"),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=Console(stderr=True),
+    )
+    start = time.monotonic()
+
+    def advance(rows: int) -> None:
+        done = bars.tasks[0].completed + rows
+        speed = done / max(time.monotonic() - start, 1e-9)
+        bars.update(TaskID(0), completed=done, speed=f"{speed / 1000:,.0f}k rows/s")
+
+    with bars:
+        bars.add_task(what, total=total, speed="")
+        yield advance
 
 
 def _against_floor(pit: Tensor) -> str:
