@@ -12,7 +12,7 @@ from calibrant.cli.explain import explanation, formula
 METRICS = [
     name
     for name in metrics.__all__
-    if inspect.isfunction(getattr(metrics, name)) and name != "evaluate"
+    if inspect.isfunction(getattr(metrics, name)) and name not in ("evaluate", "get_scorer")
 ]
 
 

@@ -147,7 +147,7 @@ def test_no_colour_where_none_is_wanted(command) -> None:
     ("words", "found"),
     [
         ("calibrant ev", ["evaluate"]),
-        ("calibrant explain ec", ["ecpe", "ecpe_scorer"]),
+        ("calibrant explain ec", ["ecpe"]),
         ("calibrant fit --method mc", ["mc-dropout", "mc-nll"]),
         ("calibrant fit --ta", ["--target"]),
     ],

@@ -10,6 +10,8 @@ from sklearn.model_selection import GridSearchCV
 
 from calibrant import metrics
 from calibrant.distributions import Normal
+from calibrant.errors import ParameterError
+from calibrant.metrics.scorers import _FUNCTIONS
 
 
 class Climatology(RegressorMixin, BaseEstimator):
@@ -37,4 +39,25 @@ def test_grid_search_finds_the_right_spread(name: str) -> None:
     assert search.best_params_ == {"factor": 1.0}
     model = search.best_estimator_
     assert scorer(model, X, y) == -getattr(metrics, name)(model.predict_dist(X), y)
-    assert pickle.loads(pickle.dumps(scorer)) is scorer
+    assert pickle.loads(pickle.dumps(scorer)) == scorer == metrics.get_scorer(name)
+
+
+@pytest.mark.parametrize("name", sorted(_FUNCTIONS))
+def test_greater_is_better(name: str) -> None:
+    y = np.random.default_rng(0).normal(3, 2, size=50)
+    model = Climatology().fit(None, y)
+    sign = {"lower": -1.0, "higher": 1.0}[metrics.METRICS[name].better]
+    expected = sign * getattr(metrics, name)(model.predict_dist(y), y)
+    assert metrics.get_scorer(name)(model, y, y) == expected
+
+
+def test_a_scorer_takes_options_of_its_metric() -> None:
+    y = np.random.default_rng(0).normal(3, 2, size=50)
+    model = Climatology().fit(None, y)
+    score = metrics.get_scorer("interval_score", coverage=0.5)(model, y, y)
+    assert score == -metrics.interval_score(model.predict_dist(y), y, coverage=0.5)
+
+
+def test_an_unknown_metric_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"one of crps, ecpe, .*, got 'coverage'"):
+        metrics.get_scorer("coverage")

@@ -67,7 +67,7 @@ def _metrics() -> dict[str, Callable[..., Any]]:
 
     public = {name: getattr(metrics, name) for name in metrics.__all__}
     found = {name: value for name, value in public.items() if inspect.isfunction(value)}
-    del found["evaluate"]  # computes all of them, and is no metric itself
+    del found["evaluate"], found["get_scorer"]  # they compute metrics, and are none themselves
     return dict(sorted(found.items(), key=lambda entry: (entry[1].__module__, entry[0])))
 
 

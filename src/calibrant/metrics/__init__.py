@@ -38,7 +38,13 @@ from calibrant.metrics.paired import ScoreDifference, compare_scores
 from calibrant.metrics.quantile_pass import QuantileSummary
 from calibrant.metrics.registry import METRICS, Floor, Metric
 from calibrant.metrics.row_values import RowValues
-from calibrant.metrics.scorers import crps_scorer, ecpe_scorer, nll_scorer
+from calibrant.metrics.scorers import (
+    Scorer,
+    crps_scorer,
+    ecpe_scorer,
+    get_scorer,
+    nll_scorer,
+)
 from calibrant.metrics.scoring import crps, interval_score, nll, pinball
 from calibrant.metrics.sharpness import epiw, mean_width, mpiw
 from calibrant.metrics.significance import CalibrationTest, calibration_test
@@ -58,6 +64,7 @@ __all__ = [
     "RiskCoverage",
     "RowValues",
     "ScoreDifference",
+    "Scorer",
     "Slice",
     "WorstGroup",
     "calibration_by_bins",
@@ -73,6 +80,7 @@ __all__ = [
     "energy_score",
     "epiw",
     "evaluate",
+    "get_scorer",
     "interval_score",
     "mae",
     "mcpe",
