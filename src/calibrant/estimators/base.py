@@ -19,6 +19,7 @@ from calibrant import errors
 from calibrant.checks import name_of
 from calibrant.distributions import Distribution, DistributionPredictor
 from calibrant.errors import ParameterError
+from calibrant.estimators.html import fit_summary_html
 from calibrant.estimators.parameters import (
     Constraints,
     GroupedParameters,
@@ -73,6 +74,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
     feature_names_in_: NDArray[Any] = field(init=False)
     target_name_: str | None = field(init=False)
     n_held_out_: int = field(init=False)
+    plan_: dict[str, str] = field(init=False)  # in words
 
     # Whether the network reads (n, steps, d); otherwise the steps are flattened.
     _reads_sequences: ClassVar[bool] = True
@@ -188,6 +190,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         self.predictor_ = predictor if calibrate is None else calibrate(plan, predictor)
         self.history_ = trained.history
         self.n_held_out_ = plan.n_held_out
+        self.plan_ = plan.in_words()
         return self
 
     def _stage(
@@ -238,6 +241,17 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         self._check_fitted()
         return self.predictor_.networks
 
+    # ---- notebooks --------------------------------------------------------------------------
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + fit_summary_html(self)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] += fit_summary_html(self)
+        return bundle
+
     # ---- save and load ----------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -275,6 +289,9 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.three_d_array = True
         return tags
 
     def _check_source(self, source: ArrowSource | ParquetSource, **others: Any) -> None:

@@ -175,20 +175,24 @@ class Plan:
             bounds=self.bounds,
         )
 
-    def __str__(self) -> str:
+    def in_words(self) -> dict[str, str]:
+        """Describe rows, networks, features, hold-out and stages, by heading."""
         n_rows = len(self.sample.y) if self.folds else self.groups[0].train.n_rows
-        rows = f"{n_rows:,} rows to train on"
         if self.folds:
             count = self.recipe.folds
             held_out = f"{count} folds, rows split {len(self.folds) // count} times"
         else:
             held_out = f"{self.n_held_out:,} rows"
-        lines = [
-            *zip(_KIND_NAMES, map(_networks_in_words, self.groups), strict=False),
-            ("features", _features_in_words(self)),
-            ("held out", held_out),
-            *((f"stage {s.number}", _stage_in_words(s)) for s in self.groups[0].stages),
-        ]
+        return {
+            "rows": f"{n_rows:,} rows to train on",
+            **dict(zip(_KIND_NAMES, map(_networks_in_words, self.groups), strict=False)),
+            "features": _features_in_words(self),
+            "held out": held_out,
+            **{f"stage {s.number}": _stage_in_words(s) for s in self.groups[0].stages},
+        }
+
+    def __str__(self) -> str:
+        (_, rows), *lines = self.in_words().items()
         return "\n".join([f"{self.name}: {rows}", *(f"  {name:<9} {text}" for name, text in lines)])
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from calibrant.estimators.base import NetworkRegressor
 
 Model = TypeVar("Model", bound="NetworkRegressor")
-_STATE = ("n_features_in_", "n_steps_", "target_name_", "n_held_out_", "history_")
+_STATE = ("n_features_in_", "n_steps_", "target_name_", "n_held_out_", "plan_", "history_")
 
 
 def save_estimator(
