@@ -142,3 +142,19 @@ def test_points_have_no_distribution(table) -> None:
         ParameterError, match=r"with predict_dist, alone or at the end .* got Distr"
     ):
         crps_scorer(points, *table)
+
+
+def test_a_table_of_predictions_keeps_the_kind_of_the_rows(pipe, table) -> None:
+    X, _ = table
+    rows = X.iloc[5:9]
+    made = pipe.predict_table(rows, coverage=[0.5, 0.9], alpha=0.05)
+    assert list(made.columns) == [
+        *("mean", "stddev", "lower_50", "upper_50", "lower_90", "upper_90", "quantile_5")
+    ]
+    pd.testing.assert_index_equal(made.index, rows.index)
+    bounds = pipe.predict_interval(rows, [0.5, 0.9])
+    np.testing.assert_array_equal(made[["lower_90", "upper_90"]], bounds[:, :, 1])
+    np.testing.assert_array_equal(made["quantile_5"], pipe.predict_quantiles(rows, 0.05))
+    assert pipe.predict_table(rows, container="arrow").column_names[:2] == ["mean", "stddev"]
+    with pytest.raises(ParameterError, match=r"one of 'pandas', 'polars', 'arrow' or None, got 'd"):
+        pipe.predict_table(rows, container="dask")

@@ -10,6 +10,7 @@ from calibrant.checks.arrays import (
     as_numbers,
     finite_numbers,
     name_of,
+    package_of,
     show,
     take_rows,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "finite_numbers",
     "group_columns",
     "name_of",
+    "package_of",
     "show",
     "take_rows",
 ]

@@ -67,6 +67,11 @@ def take_rows(X: Any, rows: Index) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
+def package_of(values: Any) -> str:
+    """Return the top-level package of a value's class, such as "polars"."""
+    return type(values).__module__.split(".", 1)[0]
+
+
 def name_of(values: Any) -> str | None:
     """Return the name of a pandas or polars series; None where there is none."""
     name = getattr(values, "name", None)

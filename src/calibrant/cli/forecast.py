@@ -80,10 +80,12 @@ def forecast(
 
 def _forecast_table(model: Forecaster, X: pd.DataFrame | None, coverage: float) -> pd.DataFrame:
     """One row per series and step: its time, mean, spread and interval."""
-    from calibrant.cli.predict import prediction_table
+    import pandas as pd
+
+    from calibrant.distributions.prediction_table import prediction_columns
 
     index = model.future_index()
-    table = prediction_table(model, X, [coverage], [])
+    table = pd.DataFrame(prediction_columns(model.predict_dist(X=X), coverage, []))
     table.insert(0, "time", index.get_level_values(-1))
     if index.nlevels > 1:
         table.insert(0, "id", index.get_level_values(0))

@@ -65,10 +65,10 @@ def predict(
         frame = read_table(data, text=categorical_columns(fitted))
         kept = _kept(fitted, frame, keep, data)
         inputs = model_inputs(fitted, frame, data, without=keep or [])
-        made = prediction_table(fitted, inputs, coverage or [0.9], quantile or [])
+        made = fitted.predict_table(inputs, coverage or [0.9], quantile or [], container="pandas")
     if clashes := [name for name in kept.columns if name in made.columns]:
         raise ParameterError(f"--keep {clashes[0]}: the predictions have a column of that name.")
-    table = pd.concat([kept.reset_index(drop=True), made], axis=1)
+    table = pd.concat([part.reset_index(drop=True) for part in (kept, made)], axis=1)
     if out is not None:
         write_table(table, out)
         messages.say(f"{len(table):,} rows in {out}: {', '.join(table.columns)}.")
@@ -102,37 +102,3 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
         }
         for row in cells.to_dict("records")
     ]
-
-
-def prediction_table(
-    model: Any, inputs: Any, coverages: list[float], levels: list[float]
-) -> pd.DataFrame:
-    """Table of means, spreads, intervals and quantiles, one row per row of the inputs.
-
-    Parameters
-    ----------
-    model : fitted model
-    inputs : what the model predicts, n rows
-    coverages : list of float
-        Of the intervals.
-    levels : list of float
-        Of the quantiles.
-    """
-    import pandas as pd
-
-    dist = model.predict_dist(X=inputs)
-    columns = {"mean": dist.mean, "stddev": dist.stddev}
-    # The model's own intervals, not the distribution's: conformal ones may be wider.
-    bounds = model.predict_interval(X=inputs, coverage=coverages)  # (n, 2, L)
-    for index, coverage in enumerate(coverages):
-        columns[f"lower_{_percent(coverage)}"] = bounds[:, 0, index]
-        columns[f"upper_{_percent(coverage)}"] = bounds[:, 1, index]
-    if levels:
-        values = model.predict_quantiles(X=inputs, alpha=levels)  # (n, L)
-        for index, level in enumerate(levels):
-            columns[f"quantile_{_percent(level)}"] = values[:, index]
-    return pd.DataFrame(columns)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.10g}"

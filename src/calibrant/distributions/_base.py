@@ -317,6 +317,22 @@ class Distribution(RowWise, ABC):
             ) from cause
         return to_skpro(self, index, columns)
 
+    def to_arrow(self, coverage: ArrayLike = 0.9, alpha: ArrayLike = ()) -> Any:
+        """Return means, spreads, intervals and quantiles as a ``pyarrow.Table`` of n rows.
+
+        Any library that reads Arrow streams (``__arrow_c_stream__``) takes it without a copy:
+        polars, DuckDB, pandas and others.
+
+        Parameters
+        ----------
+        coverage, alpha : float or array of shape (L,)
+            Of the intervals and of the quantiles, in columns such as ``lower_90``, ``upper_90``
+            and ``quantile_5``.
+        """
+        from calibrant.distributions.prediction_table import as_container, prediction_columns
+
+        return as_container(prediction_columns(self, coverage, alpha), "arrow")
+
     def moments_and_crps(self, y: ArrayLike) -> tuple[Array, Array, Array]:
         """Return mean, variance and CRPS at y: where they are integrals, cheaper than one by one.
 

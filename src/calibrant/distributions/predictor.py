@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
+from functools import partial
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from calibrant.checks import Array
 from calibrant.distributions._base import Distribution
+from calibrant.distributions.prediction_table import (
+    Container,
+    as_container,
+    container_of,
+    prediction_columns,
+)
 
 
 class DistributionPredictor:
@@ -45,6 +52,50 @@ class DistributionPredictor:
     def predict_quantiles(self, X: Any, alpha: ArrayLike = (0.1, 0.5, 0.9)) -> Array:
         """Quantiles at any levels, (n, L), or (n,) for one level."""
         return self.predict_dist(X).ppf(alpha)
+
+    def predict_table(
+        self,
+        X: Any,
+        coverage: ArrayLike = 0.9,
+        alpha: ArrayLike = (),
+        *,
+        container: Container | None = None,
+    ) -> Any:
+        """Means, spreads, intervals and quantiles as a table with named columns.
+
+        Parameters
+        ----------
+        X : array, frame or tensor of n rows
+        coverage, alpha : float or array of shape (L,)
+            Of the intervals and of the quantiles, in columns such as ``lower_90``, ``upper_90``
+            and ``quantile_5``.
+        container : {"pandas", "polars", "arrow"}, optional
+            The kind of X by default: polars for polars, an Arrow table for anything else that is
+            an Arrow stream, otherwise pandas, with the index of X if it has one.
+
+        Examples
+        --------
+        >>> from calibrant.distributions import DistributionPredictor, Normal
+        >>> class Doubling(DistributionPredictor):
+        ...     def predict_dist(self, X):
+        ...         return Normal([2.0 * x for x in X], [1.0] * len(X))
+        >>> Doubling().predict_table([1.0, 3.0], coverage=0.8, alpha=0.05).round(2)
+           mean  stddev  lower_80  upper_80  quantile_5
+        0   2.0     1.0      0.72      3.28        0.36
+        1   6.0     1.0      4.72      7.28        4.36
+        """
+        if container_of(X) == "arrow":
+            import pyarrow as pa
+
+            X = pa.table(X)  # some streams can be read only once
+        bounds = {
+            "interval": partial(self.predict_interval, X),
+            "quantiles": partial(self.predict_quantiles, X),
+        }
+        if type(self).predict_interval is DistributionPredictor.predict_interval:
+            bounds = {}  # those of the distribution, without predicting again
+        columns = prediction_columns(self.predict_dist(X), coverage, alpha, **bounds)
+        return as_container(columns, container, like=X)
 
     def report(
         self,

@@ -66,6 +66,8 @@ class DistributionPipeline(pipeline.Pipeline):
         quantiles: Array = self.steps[-1][1].predict_quantiles(self._transformed(X), alpha)
         return quantiles
 
+    predict_table = _if_last_has("predict_dist")(DistributionPredictor.predict_table)
+
     report = _if_last_has("predict_dist")(DistributionPredictor.report)
 
     def _transformed(self, X: Any) -> Any:

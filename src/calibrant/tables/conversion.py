@@ -9,23 +9,38 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_datetime64_any_dtype, is_numeric_dtype, is_timedelta64_dtype
 
+from calibrant.checks import package_of
 from calibrant.errors import DataError
 
 _MOST_CELLS = 2**28  # of a sparse matrix: 2 GiB once all of them are written out
 
 
 def to_local(values: Any) -> Any:
-    """Convert polars and Arrow to pandas, torch and sparse to NumPy; return the rest unchanged."""
-    package = type(values).__module__.split(".", 1)[0]
+    """Convert polars and Arrow to pandas, torch and sparse to NumPy; return the rest unchanged.
+
+    Arrow is any object with ``__arrow_c_stream__``, whichever library it comes from.
+    """
+    package = package_of(values)
     if package == "polars":
         return (values.collect() if hasattr(values, "collect") else values).to_pandas()
-    if package == "pyarrow":
+    if package != "pandas" and hasattr(values, "__arrow_c_stream__"):
+        return _from_stream(values)
+    if package == "pyarrow":  # an array, which is no stream
         return values.to_pandas()
     if package == "torch":
         return values.detach().cpu().numpy()
     if package == "scipy" and hasattr(values, "toarray"):
         return _dense(values)
     return values
+
+
+def _from_stream(values: Any) -> Any:
+    """Read a table or a column, once: some streams can't be read again."""
+    import pyarrow as pa
+
+    column = pa.chunked_array(values)
+    is_table = pa.types.is_struct(column.type)
+    return (pa.Table.from_struct_array(column) if is_table else column).to_pandas()
 
 
 def _dense(matrix: Any) -> NDArray[Any]:
