@@ -1,10 +1,13 @@
-"""What `calibrate` gains around LightGBM and a quantile forest, beside conformal prediction.
+"""What `calibrate` gains around LightGBM, a quantile forest and RealMLP, beside rivals.
 
-``python benchmarks/calibrate.py run`` measures what is missing, ``python benchmarks/calibrate.py``
-prints the tables. The nine sets of the paper as plain tables (rows of series are not windows here)
-and seven development sets; five random splits, at most 2,000 rows to train on and 2,000 to test on,
-so that all fits on all sets take about half an hour on one core. Every method gets the same
-training rows, and divides them itself.
+    python benchmarks/calibrate.py run                    # measure what is missing
+    python benchmarks/calibrate.py                        # print what is stored
+    python benchmarks/calibrate.py --docs docs/tutorials/calibrate.md
+
+The nine sets of the paper as plain tables (rows of series are not windows here) and seven
+development sets; five random splits, at most 2,000 rows to train on and 2,000 to test on, so that
+all fits take about an hour on one core. Every method gets the same training rows, and divides them
+itself. "realmlp" needs pytabkit 1.7.3, which is none of our extras.
 """
 
 from __future__ import annotations
@@ -20,6 +23,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from frontier import table as development_table
+from quality_pages import between_marks
+
+from calibrant.experiments.layout import Table
 
 RESULTS = Path(__file__).parent / "results" / "calibrate.jsonl"
 PAPER = (
@@ -30,7 +36,6 @@ DEVELOPMENT = (
     "california", "diamonds", "kin8nm", "pumadyn32nm", "elevators", "abalone", "skillcraft",
 )  # fmt: skip
 TABLES = (*PAPER, *DEVELOPMENT)
-SPLITS = range(5)
 MOST_ROWS = 2_000
 
 
@@ -63,14 +68,10 @@ def lightgbm() -> Any:
     return LGBMRegressor(n_jobs=1, verbose=-1, random_state=0)
 
 
-def ours(x: np.ndarray, y: np.ndarray, **options: Any) -> Any:
+def ours(x: np.ndarray, y: np.ndarray) -> Any:
     from calibrant import calibrate
 
-    return calibrate(lightgbm(), x, y, **options)
-
-
-def learned(x: np.ndarray, y: np.ndarray) -> Any:
-    return ours(x, y, location="learn")
+    return calibrate(lightgbm(), x, y)
 
 
 def split_conformal(x: np.ndarray, y: np.ndarray) -> Any:
@@ -97,16 +98,35 @@ def calibrated_forest(x: np.ndarray, y: np.ndarray) -> Any:
     return calibrate(RandomForestQuantileRegressor(100, random_state=0, n_jobs=1), x, y)
 
 
+def calibrated_realmlp(x: np.ndarray, y: np.ndarray) -> Any:
+    from pytabkit import RealMLP_TD_Regressor
+
+    from calibrant import calibrate
+
+    levels = np.arange(1, 100) / 100
+    loss = f"multi_pinball({','.join(f'{level:.2f}' for level in levels)})"
+    options = {"device": "cpu", "n_threads": 1, "n_epochs": 64, "random_state": 0}
+    network = RealMLP_TD_Regressor(train_metric_name=loss, val_metric_name=loss, **options)
+    return calibrate(network, x, y, levels=levels, cv=5)
+
+
 METHODS: dict[str, Callable[[np.ndarray, np.ndarray], Any]] = {
     "calibrate": ours,
-    "learn": learned,
     "split": split_conformal,
     "crepes": rival("ConformalLightGBM"),
     "catboost": rival("CatBoostNormal"),
     "ngboost": rival("NGBoostNormal"),
-    "forest": rival("QuantileForest"),
-    "forest, cal.": calibrated_forest,
+    "forest": calibrated_forest,
+    "realmlp": calibrated_realmlp,
 }
+QUANTILE_MODELS = ("forest", "realmlp")  # have distributions of their own to compare with
+RIVALS = ("split", "crepes", "catboost", "ngboost")
+HEADINGS = {
+    "calibrate": "`calibrate`", "split": "split conformal", "crepes": "crepes",
+    "catboost": "CatBoost", "ngboost": "NGBoost",
+    "forest": "forest", "forest, calibrated": "`calibrate`, forest",
+    "realmlp": "RealMLP", "realmlp, calibrated": "`calibrate`, RealMLP",
+}  # fmt: skip
 
 
 def measure(name: str, method: str, split: int) -> dict[str, Any]:
@@ -120,15 +140,17 @@ def measure(name: str, method: str, split: int) -> dict[str, Any]:
         model = METHODS[method](x, y)
     seconds = time.perf_counter() - start
     dist = model.predict_dist(x_test)
-    floor = noise_floor(len(y_test))
-    low, high = dist.interval(0.9).T
-    return {
-        "table": name, "method": method, "split": split, "rows": len(y), "test_rows": len(y_test),
-        "crps": float(dist.crps(y_test).mean()), "ecpe": float(ecpe(dist, y_test)),
-        "floor": float(floor.ecpe), "limit": float(floor.ecpe_range[1]),
-        "width": float((high - low).mean()), "seconds": seconds,
-        "chosen": getattr(model, "chosen", None),
+    limit = float(noise_floor(len(y_test)).ecpe_range[1])
+    result = {
+        "table": name, "method": method, "split": split, "rows": len(y),
+        "crps": float(dist.crps(y_test).mean()), "ecpe": float(ecpe(dist, y_test)) / limit,
+        "seconds": seconds, "chosen": getattr(model, "chosen", None),
     }  # fmt: skip
+    if method in QUANTILE_MODELS:
+        before = model.source.predict(x_test)
+        result["crps_before"] = float(before.crps(y_test).mean())
+        result["ecpe_before"] = float(ecpe(before, y_test)) / limit
+    return result
 
 
 # ---- runs and tables -----------------------------------------------------------------------------
@@ -137,25 +159,30 @@ def measure(name: str, method: str, split: int) -> dict[str, Any]:
 def known() -> pd.DataFrame:
     """All stored measurements."""
     lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
-    columns = ["table", "method", "split", "crps", "ecpe", "limit", "seconds", "width", "chosen"]
-    return pd.DataFrame([json.loads(line) for line in lines], columns=None if lines else columns)
+    return pd.DataFrame(
+        [json.loads(line) for line in lines] or {"table": [], "method": [], "split": []}
+    )
 
 
-def missing(names: Sequence[str], methods: Sequence[str]) -> Iterator[tuple[str, str, int]]:
+def missing(
+    names: Sequence[str], methods: Sequence[str], splits: int
+) -> Iterator[tuple[str, str, int]]:
     """Measurements to make: all sets of a method and split before the next split."""
     results = known()
     done = set(zip(results["table"], results.method, results.split, strict=True))
-    tasks = ((name, method, split) for split in SPLITS for method in methods for name in names)
+    tasks = (
+        (name, method, split) for split in range(splits) for method in methods for name in names
+    )
     yield from (task for task in tasks if task not in done)
 
 
-def run(names: Sequence[str], methods: Sequence[str], minutes: float) -> None:
+def run(names: Sequence[str], methods: Sequence[str], splits: int, minutes: float) -> None:
     """Measure what is missing, and store every measurement as it comes."""
     import torch
 
     torch.set_num_threads(1)
     end = time.monotonic() + 60.0 * minutes
-    for task in list(missing(names, methods)):
+    for task in list(missing(names, methods, splits)):
         if time.monotonic() > end:
             return
         result = measure(*task)
@@ -164,62 +191,84 @@ def run(names: Sequence[str], methods: Sequence[str], minutes: float) -> None:
         print(f"{result['table']:<16}{result['method']:<14}{result['crps']:.5g}", flush=True)
 
 
-def versus(crps: pd.DataFrame, ours: str, theirs: str) -> str:
-    """Sets on which a method is better or worse by more than two standard errors."""
-    better = worse = clearly_better = clearly_worse = 0
-    ratios = []
-    for _, own in crps[[ours, theirs]].dropna().groupby("table"):
-        log = np.log(own[ours] / own[theirs])
-        error = log.std(ddof=1) / np.sqrt(len(log)) if len(log) > 1 else np.inf
-        ratios.append(log.mean())
-        better += log.mean() < 0
-        worse += log.mean() >= 0
-        clearly_better += log.mean() < -2 * error
-        clearly_worse += log.mean() > 2 * error
-    pairs = len(crps[[ours, theirs]].dropna())
+def versus(results: pd.DataFrame, ours: str, theirs: str) -> str:
+    """CRPS of a method relative to another, and sets on which it is better, on common splits."""
+    crps = results.pivot(index=["table", "split"], columns="method", values="crps")
+    return _compared(crps[ours], crps[theirs], f"{ours} against {theirs}")
+
+
+def never_worse(results: pd.DataFrame, method: str) -> str:
+    """CRPS of a quantile model after calibration relative to before."""
+    own = results[results.method == method].set_index(["table", "split"])
+    ratio = own.crps / own.crps_before
+    at_worst = "; at worst {:.3f} ({}, split {})".format(ratio.max(), *ratio.idxmax())
+    return _compared(own.crps, own.crps_before, f"{method}, calibrated against before") + at_worst
+
+
+def _compared(first: pd.Series, second: pd.Series, title: str) -> str:
+    log = np.log(first / second).dropna()
+    own = log.groupby("table").agg(["mean", "sem"])
+    better, worse = own["mean"] < 0, own["mean"] > 0
+    clear = own["mean"].abs() > 2 * own["sem"]  # never with one split
     return (
-        f"{np.exp(np.mean(ratios)):.3f} of its CRPS on the {pairs} splits of both; better on "
-        f"{better} of {better + worse} sets "
-        f"({clearly_better} beyond two standard errors), worse on {worse} ({clearly_worse})"
+        f"{title}: {np.exp(own['mean'].mean()):.3f} of its CRPS on {len(log)} splits; better on "
+        f"{better.sum()} of {len(own)} sets ({(better & clear).sum()} beyond two standard errors), "
+        f"worse on {worse.sum()} ({(worse & clear).sum()})"
     )
 
 
-def show() -> None:
-    """Print CRPS, ECPE in limits and what `calibrate` gains."""
-    results = known().drop_duplicates(["table", "method", "split"], keep="last")
-    methods = [method for method in METHODS if method in set(results.method)]
-    names = [name for name in TABLES if name in set(results["table"])]
-    rows = f"{int(results.rows.min()):,} to {int(results.rows.max()):,} training rows"
-    print(f"CRPS, mean of the splits that were measured (their number in the last line); {rows}\n")
-    print(f"{'':<16}" + "".join(f"{method:>13}" for method in methods))
-    for name in names:
-        own = results[results["table"] == name].groupby("method").crps.mean()
-        print(f"{name:<16}" + "".join(f"{own.get(method, np.nan):>13.4g}" for method in methods))
-    counts = results.groupby(["method", "table"]).size().groupby("method").agg(["min", "max"])
-    shown = {m: "-".join(str(n) for n in sorted(set(counts.loc[m]))) for m in methods}
-    print(f"{'splits':<16}" + "".join(f"{shown[method]:>13}" for method in methods))
-    print("\nECPE in limits: 1 is what 95% of perfect forecasters stay below\n")
-    print(f"{'':<16}" + "".join(f"{method:>13}" for method in methods))
-    limits = (results.ecpe / results.limit).groupby([results["table"], results.method]).mean()
-    for name in names:
-        own = limits[name]
-        print(f"{name:<16}" + "".join(f"{own.get(method, np.nan):>13.2f}" for method in methods))
-    print()
-    for method in methods:
-        own = limits[:, method]
-        seconds = results[results.method == method].seconds.median()
-        print(
-            f"{method:<14}ECPE at most 1.3 limits on {(own <= 1.3).sum()}, at most 1.5 on "
-            f"{(own <= 1.5).sum()} of {len(own)} sets; median {seconds:.1f} s to fit"
+def columns(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Measurements by the heading of their column; quantile models before and after."""
+    found = {}
+    for method, own in results.groupby("method"):
+        if method in QUANTILE_MODELS:
+            found[method] = own.assign(crps=own.crps_before, ecpe=own.ecpe_before)
+            found[f"{method}, calibrated"] = own
+        else:
+            found[str(method)] = own
+    return {name: found[name] for name in HEADINGS if name in found}
+
+
+def table_of(results: pd.DataFrame) -> Table:
+    """CRPS and ECPE in limits, means over splits, and the number of splits."""
+    shown = columns(results)
+    lines = []
+    for name in TABLES:
+        cells = [name.replace("_", " ")]
+        for own in shown.values():
+            here = own[own["table"] == name]
+            cells.append(f"{here.crps.mean():.4g} · {here.ecpe.mean():.2f}" if len(here) else "")
+        lines.append(cells)
+    counts = [sorted(set(own.groupby("table").size())) for own in shown.values()]
+    lines.append(
+        ["splits", *("-".join(str(n) for n in each[:: len(each) - 1 or 1]) for each in counts)]
+    )
+    return Table(["", *(HEADINGS[name] for name in shown)], lines, right=range(1, len(shown) + 1))
+
+
+def sentences(results: pd.DataFrame) -> str:
+    """ECPE of all methods, and CRPS of `calibrate` relative to others, one line each."""
+    lines = []
+    for name, own in columns(results).items():
+        limits = own.groupby("table").ecpe.mean()
+        lines.append(
+            f"{name}: ECPE at most 1.3 limits on {(limits <= 1.3).sum()}, at most 1.5 on "
+            f"{(limits <= 1.5).sum()} of {len(limits)} sets; median {own.seconds.median():.1f} s"
         )
-    crps = results.pivot(index=["table", "split"], columns="method", values="crps")
-    print()
-    pairs = [
-        (a, b) for a in ("calibrate", "learn") for b in ("split", "crepes", "catboost", "ngboost")
-    ]
-    for first, second in [*pairs, ("forest, cal.", "forest")]:
-        if first in crps and second in crps:
-            print(f"{first} against {second}: {versus(crps, first, second)}")
+    others = [each for each in RIVALS if each in set(results.method)]
+    lines += [versus(results, "calibrate", other) for other in others]
+    lines += [never_worse(results, each) for each in QUANTILE_MODELS if each in set(results.method)]
+    return "".join(f"- {line}\n" for line in lines)
+
+
+def show(docs: Path | None) -> None:
+    """Print the table and what `calibrate` gains, and write them into a page."""
+    results = known().drop_duplicates(["table", "method", "split"], keep="last")
+    print(f"{table_of(results).render('text')}\n{sentences(results)}")
+    if docs is not None:
+        content = f"{table_of(results).render('markdown')}\n{sentences(results)}"
+        page = between_marks(docs.read_text(encoding="utf-8"), content, "calibrate")
+        docs.write_text(page, encoding="utf-8")
 
 
 def main() -> None:
@@ -228,11 +277,13 @@ def main() -> None:
     parser.add_argument("what", nargs="?", choices=["show", "run"], default="show")
     parser.add_argument("--tables", nargs="*", default=list(TABLES))
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
+    parser.add_argument("--splits", type=int, default=5, help="only the first so many")
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--docs", type=Path, help="page to update between its marks")
     options = parser.parse_args()
     if options.what == "run":
-        run(options.tables, options.methods, options.minutes)
-    show()
+        run(options.tables, options.methods, options.splits, options.minutes)
+    show(options.docs)
 
 
 if __name__ == "__main__":
