@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from calibrant.estimators import MCDropoutLikelihoodRegressor as MCDropoutLikelihoodRegressor
     from calibrant.estimators import MCDropoutRegressor as MCDropoutRegressor
     from calibrant.estimators import MMDRegressor as MMDRegressor
+    from calibrant.estimators import MultiOutput as MultiOutput
     from calibrant.estimators import QuantileNetworkRegressor as QuantileNetworkRegressor
     from calibrant.estimators import Training as Training
     from calibrant.estimators import Windows as Windows
@@ -56,7 +57,8 @@ _ROOMS = {
     "calibration": ("CalibratedModel", "calibrate"),
     "estimators": (
         *METHODS.values(),
-        *("DistributionPipeline", "Ensemble", "Matching", "Training", "Windows", "make_pipeline"),
+        *("DistributionPipeline", "Ensemble", "Matching", "MultiOutput", "Training", "Windows"),
+        "make_pipeline",
     ),
     "forecasting": ("Forecaster", "GlobalNetwork", "backtest"),
     "losses": ("DistributionMatchingLoss",),

@@ -8,6 +8,7 @@ from calibrant.distributions._base import Distribution
 from calibrant.distributions.clipped import Clipped
 from calibrant.distributions.concatenated import Concatenated, concatenate
 from calibrant.distributions.empirical import Empirical
+from calibrant.distributions.joint import JointDistribution
 from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.monotone_map import MonotoneMap
 from calibrant.distributions.normal import Normal
@@ -23,6 +24,7 @@ __all__ = [
     "Distribution",
     "DistributionPredictor",
     "Empirical",
+    "JointDistribution",
     "Mixture",
     "MonotoneMap",
     "Normal",

@@ -11,6 +11,7 @@ from calibrant.estimators.laplace import LaplaceRegressor
 from calibrant.estimators.mc_dropout import MCDropoutRegressor
 from calibrant.estimators.mc_dropout_likelihood import MCDropoutLikelihoodRegressor
 from calibrant.estimators.mmd import MMDRegressor
+from calibrant.estimators.multi_output import MultiOutput
 from calibrant.estimators.parameters import Ensemble, Matching, Training
 from calibrant.estimators.pipeline import DistributionPipeline, make_pipeline
 from calibrant.estimators.plan import Plan
@@ -33,6 +34,7 @@ __all__ = [
     "MCDropoutRegressor",
     "MMDRegressor",
     "Matching",
+    "MultiOutput",
     "NetworkRegressor",
     "Plan",
     "Predictor",

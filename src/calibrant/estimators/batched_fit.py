@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.errors import ParameterError
 from calibrant.estimators.base import NetworkRegressor
 from calibrant.estimators.plan import Plan
-from calibrant.estimators.train import train
+from calibrant.estimators.train import Trained, train
 
 
 def fit_batched(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str, Any]]) -> None:
@@ -57,12 +57,23 @@ def fit_batched(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str, 
     plans = [model._plan(**fit) for model, fit in zip(models, fits, strict=True)]
     if not plans[0].groups[0].network.batchable:
         raise ParameterError(_NOT_ALIKE)
-    alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    train_alike(models, plans)
+
+
+def train_alike(
+    models: Sequence[NetworkRegressor], plans: Sequence[Plan], *, as_batch: bool = True
+) -> list[Trained]:
+    """Train plans of one shape as one batch, others separately, and finish every model."""
+    alike: dict[object, list[int]] = defaultdict(list)
     for i, plan in enumerate(plans):
-        alike[_shape(plan)].append(i)
+        batchable = as_batch and plan.groups[0].network.batchable
+        alike[_shape(plan) if batchable else i].append(i)
+    found: dict[int, Trained] = {}
     for chosen in alike.values():
         for i, trained in zip(chosen, train([plans[i] for i in chosen]), strict=True):
             models[i]._finish(plans[i], trained)
+            found[i] = trained
+    return [found[i] for i in range(len(plans))]
 
 
 _NOT_ALIKE = (

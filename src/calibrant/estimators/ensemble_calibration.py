@@ -14,6 +14,7 @@ from calibrant.distributions import Distribution
 from calibrant.distributions.pit import randomized_pit
 from calibrant.estimators.calibration_map import LEAST_HELD_OUT, CalibrationMap
 from calibrant.estimators.combine import WeightedMixture, stretched
+from calibrant.estimators.held_out import cdf_ends, out_of_fold_outputs
 from calibrant.estimators.plan import Plan
 from calibrant.estimators.pool_extrapolation import (
     best_shares,
@@ -25,7 +26,7 @@ from calibrant.estimators.pool_extrapolation import (
     pool_crps,
     pool_mean_square,
 )
-from calibrant.estimators.predictor import Predictor, in_float64
+from calibrant.estimators.predictor import Predictor
 from calibrant.estimators.scaling import scaled_target
 from calibrant.networks import to_numpy
 
@@ -69,13 +70,13 @@ class EnsembleCalibration:
             return raw.affine(float(plan.target.loc), float(plan.target.scale))
 
         def square_of(stretch: float) -> float:
-            ends = _cdf_ends(plan, uncalibrated(stretch), held_out.y)
+            ends = cdf_ends(plan, uncalibrated(stretch), held_out.y)
             return mean_square(randomized_pit(*ends), held_out.weight)
 
         n_rows = effective_rows(held_out.weight)
         combine = replace(combine, stretch=fit_stretch(square_of, n_rows))
         raw = uncalibrated(combine.stretch)
-        left, right = _cdf_ends(plan, raw, held_out.y)
+        left, right = cdf_ends(plan, raw, held_out.y)
         means = raw.mean if self.recalibrate != "common" else None
         learned = CalibrationMap.fit(
             left, right, held_out.weight, predicted_mean=means, shrink="spread"
@@ -90,7 +91,7 @@ class EnsembleCalibration:
         """
         sample, kinds, each = plan.sample, len(plan.groups), len(plan.folds)
         repeats, n_rows = plan.recipe.members, len(plan.sample.y)
-        outputs = _out_of_fold_outputs(plan, predictor)  # (kinds * repeats, n, n_outputs)
+        outputs = out_of_fold_outputs(plan, predictor)  # (kinds * repeats, n, n_outputs)
         shares = _shares(plan, outputs, scaled_target(plan.target, sample.y), sample.weight, each)
         combine = WeightedMixture(shares)
         if not self.recalibrate:
@@ -100,7 +101,7 @@ class EnsembleCalibration:
         def ends_of(stretch: float) -> tuple[Array, Array]:
             """Distribution function at both ends of the targets' atoms, (n, kinds, repeats)."""
             dists = (stretched(plan.head, part, stretch).affine(loc, scale) for part in outputs)
-            ends = np.array([_cdf_ends(plan, dist, sample.y) for dist in dists])
+            ends = np.array([cdf_ends(plan, dist, sample.y) for dist in dists])
             low, high = ends.reshape(kinds, repeats, 2, n_rows).transpose(2, 3, 0, 1)
             return low, high
 
@@ -131,24 +132,6 @@ def _with_combine(predictor: Predictor, combine: WeightedMixture) -> Predictor:
     return replace(predictor.only_kinds(used.tolist()), combine=kept)
 
 
-def _out_of_fold_outputs(plan: Plan, predictor: Predictor) -> Tensor:
-    """Out-of-fold outputs for every row, (kinds * repeats, n, n_outputs)."""
-    kinds, repeats, each = len(plan.groups), plan.recipe.members, len(plan.folds)
-    shape = (kinds, repeats, len(plan.sample.y), plan.head.n_outputs)
-    outputs = torch.zeros(shape, dtype=torch.float64)
-    for kind, group in enumerate(plan.groups):
-        for i, (_, held_out) in enumerate(plan.folds):
-            one = kind * each + i
-            network = in_float64(predictor.networks.part(slice(one, one + 1)))
-            like = next(network.parameters())
-            for part in torch.as_tensor(held_out).split(predictor.rows_at_once(1)):
-                # The features of training: a row is not among its own neighbours.
-                inputs = group.rows.take(part.to(like.device)).x.to(like)
-                result = network.outputs(inputs)[0].cpu().double()
-                outputs[kind, i * repeats // each, part] = result
-    return outputs.flatten(0, 1)
-
-
 def _shares(plan: Plan, outputs: Tensor, y: Array, weight: Array, each: int) -> Array:
     """Weight of each kind of network, from outputs for rows that they did not see.
 
@@ -166,14 +149,3 @@ def _shares(plan: Plan, outputs: Tensor, y: Array, weight: Array, each: int) -> 
         return np.ones(1)
     crps = pool_crps(plan.head, outputs, y, weight)
     return best_shares(crps, kinds, len(outputs) // kinds, each)
-
-
-def _cdf_ends(plan: Plan, dist: Distribution, y: Array) -> tuple[Array, Array]:
-    """Distribution function at both ends of the atoms of targets, equal off the atoms."""
-    low, high = plan.atoms.cdf_ends(dist, y)
-    least, most = plan.bounds or (None, None)
-    if least is not None:  # mass beyond a bound is moved to the bound
-        low = np.where(y <= least, 0.0, low)
-    if most is not None:
-        high = np.where(y >= most, 1.0, high)
-    return low, high

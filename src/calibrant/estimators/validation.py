@@ -248,7 +248,13 @@ def _check_targets(
 ) -> tuple[Array, Array]:
     """Targets and weights of the rows of x, each (n,) in float64."""
     with _as_data_errors():
-        target = column_or_1d(to_local(y), warn=True)
+        target = to_local(y)
+        if len(np.shape(target)) == 2 and np.shape(target)[1] > 1:
+            raise DataError(
+                f"y should be a 1d array, got an array of shape {np.shape(target)} instead. For "
+                "several outputs use MultiOutput(estimator).fit(X, Y)."
+            )
+        target = column_or_1d(target, warn=True)
         if not np.issubdtype(np.asarray(target).dtype, np.number):
             target = _to_numbers(target)
         target = check_array(target, dtype=np.float64, ensure_2d=False, input_name="y")

@@ -33,6 +33,7 @@ from calibrant.metrics.evaluation import evaluate
 from calibrant.metrics.evaluation_result import Evaluation
 from calibrant.metrics.floor import NoiseFloor, noise_floor
 from calibrant.metrics.group_result import GroupCalibration, WorstGroup
+from calibrant.metrics.joint_evaluation import JointEvaluation, JointScore
 from calibrant.metrics.joint_scores import energy_score, variogram_score
 from calibrant.metrics.paired import ScoreDifference, compare_scores
 from calibrant.metrics.quantile_pass import QuantileSummary
@@ -58,6 +59,8 @@ __all__ = [
     "Evaluation",
     "Floor",
     "GroupCalibration",
+    "JointEvaluation",
+    "JointScore",
     "Metric",
     "NoiseFloor",
     "QuantileSummary",

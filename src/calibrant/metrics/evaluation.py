@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.checks import check_level, group_columns
-from calibrant.distributions import Distribution
+from calibrant.distributions import Distribution, JointDistribution
 from calibrant.metrics.calibration import pit_bounds
 from calibrant.metrics.conditional import bin_calibration, group_calibration
 from calibrant.metrics.evaluation_result import Evaluation
 from calibrant.metrics.floor import noise_floor
 from calibrant.metrics.group_result import GroupCalibration
 from calibrant.metrics.inputs import check_target
+from calibrant.metrics.joint_evaluation import (
+    JointEvaluation,
+    joint_evaluation,
+    observed_outputs,
+)
 from calibrant.metrics.quantile_pass import quantile_summary
 from calibrant.metrics.registry import METRICS
 from calibrant.metrics.row_values import RowValues
@@ -23,15 +28,23 @@ from calibrant.metrics.significance import pit_calibration_test
 from calibrant.metrics.verdict import judge
 
 
+@overload
 def evaluate(
     dist: Distribution, y: ArrayLike, groups: Any = None, *, coverage: float = 0.9
-) -> Evaluation:
+) -> Evaluation: ...
+@overload
+def evaluate(
+    dist: JointDistribution, y: Any, groups: Any = None, *, coverage: float = 0.9
+) -> JointEvaluation: ...
+def evaluate(
+    dist: Distribution | JointDistribution, y: Any, groups: Any = None, *, coverage: float = 0.9
+) -> Evaluation | JointEvaluation:
     """Compute every metric of a forecast, with the noise floor and a verdict in words.
 
     Parameters
     ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
+    dist : Distribution or JointDistribution of n rows
+    y : array of shape (n,) or (n, 1); for m outputs an array or frame of shape (n, m)
         Observed targets.
     groups : array or series of shape (n,), frame or mapping of n rows, optional
         Labels of groups to check calibration in. Several columns are checked one by one, so
@@ -43,6 +56,8 @@ def evaluate(
     -------
     Evaluation
         The metrics are attributes; the values of each row are kept in `rows`.
+    JointEvaluation
+        For several outputs: the evaluation of each, their mean, and scores of the joint forecast.
 
     Notes
     -----
@@ -59,6 +74,13 @@ def evaluate(
     >>> print(result.verdict)  # doctest: +ELLIPSIS
     Calibrated: ECPE 0.0... is what chance gives at n = 1,000 (floor 0.0100, ...
     """
+    if isinstance(dist, JointDistribution):
+        observed = observed_outputs(dist, y)
+        each = {
+            name: evaluate(dist.marginal(name), observed[:, j], groups, coverage=coverage)
+            for j, name in enumerate(dist.names)
+        }
+        return joint_evaluation(dist, observed, each)
     target = check_target(dist, y)
     level = check_level(coverage, "coverage")
     left, right = pit_bounds(dist, target)
