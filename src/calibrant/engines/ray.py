@@ -43,7 +43,7 @@ def run_on_ray(
     item, result : pair
         The result is None if the worker died twice.
     """
-    ray = _ray()
+    ray = import_ray()
     started = not ray.is_initialized()
     if started:
         _connect(ray, address, workers)
@@ -95,7 +95,8 @@ def _call(function: Callable[[Item], Result], item: Item) -> Result:
     return function(item)
 
 
-def _ray() -> Any:
+def import_ray() -> Any:
+    """Return the package, or say which extra has it."""
     try:
         import ray
     except ImportError as error:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
 import torch
+from torch.distributed import ProcessGroup
 
 from calibrant.errors import ConvergenceWarning, ParameterError
 from calibrant.estimators.plan import Group, Plan
@@ -16,6 +17,8 @@ from calibrant.estimators.predictor import assemble
 from calibrant.networks import DistributionNetwork, MemberNetworks, Networks, join_kinds
 from calibrant.training import (
     BatchSource,
+    Checkpoint,
+    Checkpoints,
     MemberRows,
     Progress,
     Record,
@@ -70,6 +73,14 @@ def run_plans(plans: Sequence[Plan], workers: Workers | None = None) -> list[Tra
         Trained(join_kinds(own, inputs), history)
         for own, history in zip(kinds, histories, strict=True)
     ]
+
+
+def restored(plan: Plan, saved: Checkpoint) -> Trained:
+    """Return the networks of a plan that were trained elsewhere, from their last checkpoint."""
+    group = cast(ProcessGroup, None)  # nothing is left to train
+    (trained,) = run_plans([plan], Workers(group, Checkpoints(lambda _: None, saved=saved)))
+    _check_convergence(trained.history)
+    return trained
 
 
 def _run_groups(

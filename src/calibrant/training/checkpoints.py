@@ -108,6 +108,11 @@ class Checkpoints:
                 network.load_by_name(saved.part(f"kind{kind}"))
         return self._reached == (saved.kind, saved.stage)
 
+    def finish(self) -> None:
+        """Write the weights of all kinds of networks: there is nothing left to train."""
+        self._reached = len(self._kinds), 0
+        self.save({})
+
     def load(self, parts: Mapping[str, Stateful]) -> int:
         """Load the state of the stage if it was saved in it; return the number of its epochs."""
         saved = self.saved

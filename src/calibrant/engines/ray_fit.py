@@ -1,0 +1,306 @@
+"""Fit a model to a Ray dataset, data parallel over the workers of a Ray cluster."""
+
+from __future__ import annotations
+
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import torch
+
+from calibrant.checks import Flags
+from calibrant.engines.ray import import_ray
+from calibrant.errors import CalibrantError, DataError
+from calibrant.estimators import NetworkRegressor
+from calibrant.estimators.parameters import Training
+from calibrant.estimators.plan import Group, Plan
+from calibrant.estimators.scaling import Scaler, scaled_target
+from calibrant.estimators.train import restored, run_plans
+from calibrant.tables import TableEncoder
+from calibrant.training import Checkpoint, Checkpoints, MemberRows, Rows, Workers
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+SAMPLE_ROWS = 50_000  # that scaling, encoding and bandwidths are decided on
+HELD_OUT_ROWS = 20_000  # at most, to stop and calibrate by
+_FILE = "training.safetensors"
+
+Model = TypeVar("Model", bound=NetworkRegressor)
+
+
+def fit_on_ray(
+    model: Model,
+    dataset: Any,
+    *,
+    label_column: str,
+    scaling_config: Any = None,
+    run_config: Any = None,
+    checkpoint_every: int = 1,
+) -> Model:
+    """Fit a model to a Ray dataset, data parallel over the workers of a Ray cluster.
+
+    Every worker keeps its shard of the rows in memory and its share of every batch. Gradients are
+    averaged, and matching compares the rows of all workers: N workers train what one would train.
+    A worker that dies is replaced, and all continue from the last checkpoint.
+
+    Parameters
+    ----------
+    model : estimator
+        It is fitted in place.
+    dataset : ray.data.Dataset
+        A table, with the target among its columns.
+    label_column : str
+        Column of the target. Rows without it are left out.
+    scaling_config : ray.train.ScalingConfig, optional
+        Number and resources of the workers; by default one.
+    run_config : ray.train.RunConfig, optional
+        Where checkpoints are stored, and how many failures are tolerated; by default three, in
+        Ray's folder of results.
+    checkpoint_every : int
+        Epochs from one checkpoint to the next.
+
+    Returns
+    -------
+    model : the same estimator, fitted
+        It predicts, saves and reports like any other.
+
+    Notes
+    -----
+    The lines of this function may be written out for a trainer of your own::
+
+        job = RayFit.prepare(model, dataset, label_column="y")
+        trainer = TorchTrainer(train_loop_per_worker, **job.arguments())
+        model = job.finish(trainer.fit())
+    """
+    import_ray()
+    from ray.train import FailureConfig, RunConfig, ScalingConfig
+    from ray.train.torch import TorchTrainer
+
+    job = RayFit.prepare(model, dataset, label_column=label_column)
+    trainer = TorchTrainer(
+        train_loop_per_worker,
+        **job.arguments(checkpoint_every),
+        scaling_config=scaling_config or ScalingConfig(),
+        run_config=run_config or RunConfig(failure_config=FailureConfig(max_failures=3)),
+    )
+    with _as_own_errors():
+        result = trainer.fit()
+    job.finish(result)
+    return model
+
+
+@dataclass(frozen=True)
+class RayFit:
+    """A fit to a Ray dataset before its training.
+
+    Parameters
+    ----------
+    model : estimator
+    plan : Plan
+        Made from a sample of the rows. Its training rows are replaced by the workers' shards.
+    rows : ray.data.Dataset
+        Scaled training rows of all workers.
+    """
+
+    model: NetworkRegressor
+    plan: Plan
+    rows: Any
+
+    @classmethod
+    def prepare(cls, model: NetworkRegressor, dataset: Any, *, label_column: str) -> RayFit:
+        """Draw the rows to plan with and those to hold out, and make the plan.
+
+        Both are drawn at random block by block; all other rows are only trained on.
+        """
+        columns = dataset.columns() or []
+        if label_column not in columns:
+            listed = ", ".join(columns[:10]) + (" ..." if len(columns) > 10 else "")
+            raise DataError(
+                f"The dataset has no column {label_column!r}, which label_column names. "
+                f"Its columns are: {listed}."
+            )
+        n_rows = dataset.count()
+        fraction = (model.training or Training()).validation_fraction
+        sides = Sides(
+            label_column,
+            seed=0 if not isinstance(model.random_state, int) else model.random_state,
+            held_out=min(fraction, HELD_OUT_ROWS / max(n_rows, 1)),
+            sample=min(1.0, SAMPLE_ROWS / max(n_rows, 1)),
+        )
+        how = {"batch_format": "pyarrow", "batch_size": None}
+        drawn = dataset.map_batches(sides.draw, **how).to_pandas()
+        if drawn.empty:
+            raise DataError(f"No row of the dataset has a value of {label_column!r}.")
+        held_out = drawn.pop(_HELD_OUT).to_numpy(dtype=bool)
+        sample, held = drawn[~held_out], drawn[held_out]
+        plan = model._plan(
+            sample.drop(columns=label_column),
+            sample[label_column],
+            validation_data=(held.drop(columns=label_column), held[label_column]),
+        )
+        assert model.encoder_ is not None  # of a table
+        encode = Encode(sides, model.encoder_, plan.features.scaler, plan.target)
+        return cls(model, plan, dataset.map_batches(encode, **how))
+
+    def arguments(self, checkpoint_every: int = 1) -> dict[str, Any]:
+        """Arguments of a `TorchTrainer` for `train_loop_per_worker`."""
+        from ray.data import ExecutionOptions
+        from ray.train import DataConfig
+
+        # In order, so that workers that start again get the rows that they had.
+        return {
+            "train_loop_config": {"plan": self.plan, "checkpoint_every": checkpoint_every},
+            "datasets": {"train": self.rows},
+            "dataset_config": DataConfig(
+                execution_options=ExecutionOptions(preserve_order=True),
+                enable_shard_locality=False,
+            ),
+        }
+
+    def finish(self, result: Any) -> NetworkRegressor:
+        """Calibrate the trained networks; return the fitted model."""
+        with result.checkpoint.as_directory() as folder:
+            saved = Checkpoint.load(Path(folder) / _FILE)
+        return self.model._finish(self.plan, restored(self.plan, saved))
+
+
+def train_loop_per_worker(config: dict[str, Any]) -> None:
+    """Train in one of the workers of a `TorchTrainer`; see `RayFit.arguments`.
+
+    Parameters
+    ----------
+    config : dict
+        "plan", and "checkpoint_every", a number of epochs.
+    """
+    import ray.train
+    from ray.train.torch import get_device
+
+    device = get_device()
+    shard = ray.train.get_dataset_shard("train")
+    parts = list(
+        shard.iter_torch_batches(batch_size=1 << 16, dtypes=torch.float32, device=device)
+    )
+    x, y = (torch.cat([part[name] for part in parts]) for name in ("x", "y"))
+    rows = Rows(x, y, torch.ones_like(y))
+    plan: Plan = config["plan"]
+    plan = replace(
+        plan,
+        groups=tuple(_on_shard(group, rows) for group in plan.groups),
+        verbose=False,
+    )
+    group = torch.distributed.group.WORLD
+    assert group is not None
+    first = ray.train.get_checkpoint()
+    saved = None
+    if first is not None:
+        with first.as_directory() as folder:
+            saved = Checkpoint.load(Path(folder) / _FILE)
+    checkpoints = Checkpoints(_report, config["checkpoint_every"], saved)
+    run_plans([plan], Workers(group, checkpoints))
+    checkpoints.finish()
+
+
+def _on_shard(group: Group, rows: Rows) -> Group:
+    """Networks that are trained on a shard, all on its device."""
+
+    def moved(own: Any) -> Any:
+        return type(own)(*(each.to(rows.device) for each in own))
+
+    assert not isinstance(group.validation, MemberRows)  # held out from all networks
+    return replace(group, rows=moved(group.rows), validation=moved(group.validation), train=rows)
+
+
+def _report(checkpoint: Checkpoint) -> None:
+    """Report a checkpoint to Ray, which stores that of the first worker."""
+    import ray.train
+
+    metrics = {"kind": checkpoint.kind, "stage": checkpoint.stage}
+    if ray.train.get_context().get_world_rank() > 0:
+        ray.train.report(metrics)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint.save(Path(folder) / _FILE)
+        ray.train.report(metrics, checkpoint=ray.train.Checkpoint.from_directory(folder))
+
+
+_HELD_OUT = "calibrant held out"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Which rows are held out, and which of the others the plan is made with.
+
+    Rows are drawn block by block, with a seed that follows from the content of the block, so that
+    tasks on any machine draw the same rows without knowing of each other.
+
+    Parameters
+    ----------
+    label_column : str
+    seed : int
+    held_out, sample : float
+        Shares of the rows.
+    """
+
+    label_column: str
+    seed: int
+    held_out: float
+    sample: float
+
+    def of(self, block: pa.Table) -> tuple[pa.Table, Flags, Flags]:
+        """Rows of a block that have a target; which are held out, and which of them are drawn."""
+        import pyarrow.compute as pc
+
+        known = block.filter(pc.is_valid(block[self.label_column]))
+        target = known[self.label_column].to_numpy()
+        content = zlib.crc32(np.ascontiguousarray(target).astype(str).tobytes())
+        draws = np.random.default_rng([self.seed, content]).random(len(target))
+        held_out = draws < self.held_out
+        return known, held_out, draws < self.held_out + (1.0 - self.held_out) * self.sample
+
+    def draw(self, block: pa.Table) -> pa.Table:
+        """Rows to plan with and rows to hold out, marked."""
+        known, held_out, drawn = self.of(block)
+        import pyarrow as pa
+
+        return known.append_column(_HELD_OUT, pa.array(held_out)).filter(pa.array(drawn))
+
+
+@dataclass(frozen=True)
+class Encode:
+    """From the rows of a user to scaled training rows: columns "x" and "y"."""
+
+    sides: Sides
+    encoder: TableEncoder
+    inputs: Scaler
+    target: Scaler
+
+    def __call__(self, block: pa.Table) -> dict[str, Any]:
+        """Scaled rows of a block, without those that are held out."""
+        import pyarrow as pa
+
+        known, held_out, _ = self.sides.of(block)
+        frame: pd.DataFrame = known.filter(pa.array(~held_out)).to_pandas()
+        y = frame.pop(self.sides.label_column).to_numpy(dtype=np.float64)
+        x = self.inputs.transform(self.encoder.transform(frame))
+        return {
+            "x": x.astype(np.float32),
+            "y": scaled_target(self.target, y).astype(np.float32),
+        }
+
+
+@contextmanager
+def _as_own_errors() -> Iterator[None]:
+    """Turn a failed training into an error that says what happened in the worker."""
+    from ray.train import TrainingFailedError
+
+    try:
+        yield
+    except TrainingFailedError as error:
+        raise CalibrantError(f"Training on Ray failed: {error}") from error
