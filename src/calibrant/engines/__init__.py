@@ -1,12 +1,27 @@
 """Where work runs: in this process, in worker processes of this machine, or on a Ray cluster.
 
-All engines are generators with the same contract. They take a function and items, and yield pairs
-of an item and its result as items finish. An item is requested only when a worker is free for it.
-A worker that dies loses only the item it was working on, and that item is retried once.
+`run_serial`, `run_in_processes` and `run_on_ray` are generators with the same contract. They take a
+function and items, and yield pairs of an item and its result as items finish. An item is requested
+only when a worker is free for it. A worker that dies loses only the item it was working on, and
+that item is retried once.
+
+`fit_on_ray` and `predict_on_ray` take the rows of one table to the workers of a Ray cluster.
 """
 
 from calibrant.engines.processes import run_in_processes
-from calibrant.engines.ray import run_on_ray
+from calibrant.engines.ray import ray_cluster, run_on_ray
+from calibrant.engines.ray_fit import RayFit, fit_on_ray, train_loop_per_worker
+from calibrant.engines.ray_predict import map_on_ray, predict_on_ray
 from calibrant.engines.serial import run_serial
 
-__all__ = ["run_in_processes", "run_on_ray", "run_serial"]
+__all__ = [
+    "RayFit",
+    "fit_on_ray",
+    "map_on_ray",
+    "predict_on_ray",
+    "ray_cluster",
+    "run_in_processes",
+    "run_on_ray",
+    "run_serial",
+    "train_loop_per_worker",
+]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
-from calibrant.errors import CalibrantError, MissingDependencyError
+from calibrant.errors import CalibrantError, MissingDependencyError, ParameterError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_SECONDS_TO_CONNECT = 5.0
 _TASKS_PER_GPU = 4  # small networks leave most of a GPU idle
 
 
@@ -43,12 +47,33 @@ def run_on_ray(
     item, result : pair
         The result is None if the worker died twice.
     """
+    with ray_cluster(address, workers) as ray:
+        yield from _run(ray, function, items, workers, use_gpu)
+
+
+@contextmanager
+def ray_cluster(address: str | None = None, workers: int | None = None) -> Iterator[Any]:
+    """Connect to a Ray cluster, or start a local one, for the time of a ``with`` block.
+
+    A connection that exists already is used, and left open.
+
+    Parameters
+    ----------
+    address : str, optional
+        Address of a running cluster, such as "auto" or "ray://host:10001".
+    workers : int, optional
+        Cores of a local cluster; by default all of the machine.
+
+    Yields
+    ------
+    ray : the package, connected
+    """
     ray = import_ray()
     started = not ray.is_initialized()
     if started:
         _connect(ray, address, workers)
     try:
-        yield from _run(ray, function, items, workers, use_gpu)
+        yield ray
     finally:
         if started:
             ray.shutdown()
@@ -107,6 +132,8 @@ def import_ray() -> Any:
 
 
 def _connect(ray: Any, address: str | None, workers: int | None) -> None:
+    if address is not None:
+        _check_reachable(address)
     local = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
     if address is None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage statistics are sent
@@ -114,3 +141,21 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise CalibrantError(f"Cannot connect to a Ray cluster at {address!r}: {error}") from error
+
+
+def _check_reachable(address: str) -> None:
+    """Raise an error at once where nobody answers; Ray itself would try for a minute."""
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise ParameterError(f"{address!r} is not an address host:port: {error}.") from error
+    if host is None or port is None:  # "auto", or a name that Ray knows
+        return
+    try:
+        socket.create_connection((host, port), timeout=_SECONDS_TO_CONNECT).close()
+    except OSError as error:
+        raise CalibrantError(
+            f"Cannot connect to a Ray cluster at {address!r}: {error}. Is it running, and is the "
+            "port right (6379 of the head node, or ray://HOST:10001 from outside)?"
+        ) from error

@@ -17,10 +17,12 @@ from calibrant.checks import Flags
 from calibrant.engines.ray import import_ray
 from calibrant.errors import CalibrantError, DataError
 from calibrant.estimators import NetworkRegressor
-from calibrant.estimators.parameters import Training
+from calibrant.estimators.parameters import Training, check_parameters
 from calibrant.estimators.plan import Group, Plan
 from calibrant.estimators.scaling import Scaler, scaled_target
+from calibrant.estimators.streamed_data import HELD_OUT_ROWS, SAMPLE_ROWS
 from calibrant.estimators.train import restored, run_plans
+from calibrant.estimators.validation import check_fit_data
 from calibrant.tables import TableEncoder
 from calibrant.training import Checkpoint, Checkpoints, MemberRows, Rows, Workers
 
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-SAMPLE_ROWS = 50_000  # that scaling, encoding and bandwidths are decided on
-HELD_OUT_ROWS = 20_000  # at most, to stop and calibrate by
 _FILE = "training.safetensors"
 
 Model = TypeVar("Model", bound=NetworkRegressor)
@@ -42,7 +42,7 @@ def fit_on_ray(
     label_column: str,
     scaling_config: Any = None,
     run_config: Any = None,
-    checkpoint_every: int = 1,
+    checkpoint_every: int = 10,
 ) -> Model:
     """Fit a model to a Ray dataset, data parallel over the workers of a Ray cluster.
 
@@ -64,7 +64,7 @@ def fit_on_ray(
         Where checkpoints are stored, and how many failures are tolerated; by default three, in
         Ray's folder of results.
     checkpoint_every : int
-        Epochs from one checkpoint to the next.
+        Epochs from one checkpoint to the next; each takes Ray one or two seconds.
 
     Returns
     -------
@@ -119,6 +119,7 @@ class RayFit:
 
         Both are drawn at random block by block; all other rows are only trained on.
         """
+        check_parameters(model)
         columns = dataset.columns() or []
         if label_column not in columns:
             listed = ", ".join(columns[:10]) + (" ..." if len(columns) > 10 else "")
@@ -135,21 +136,29 @@ class RayFit:
             sample=min(1.0, SAMPLE_ROWS / max(n_rows, 1)),
         )
         how = {"batch_format": "pyarrow", "batch_size": None}
-        drawn = dataset.map_batches(sides.draw, **how).to_pandas()
+        some = dataset.map_batches(sides.draw, **how)
+        some.context.execution_options.preserve_order = True  # sums follow the order of the rows
+        drawn = some.to_pandas()
         if drawn.empty:
             raise DataError(f"No row of the dataset has a value of {label_column!r}.")
         held_out = drawn.pop(_HELD_OUT).to_numpy(dtype=bool)
         sample, held = drawn[~held_out], drawn[held_out]
-        plan = model._plan(
+        data = check_fit_data(
+            model,
             sample.drop(columns=label_column),
             sample[label_column],
+            None,
             validation_data=(held.drop(columns=label_column), held[label_column]),
+            groups=None,
+            cv=None,
         )
+        plan = model._plan_for(data._replace(n_elsewhere=n_rows - len(held)))
+        model.target_name_ = label_column
         assert model.encoder_ is not None  # of a table
         encode = Encode(sides, model.encoder_, plan.features.scaler, plan.target)
         return cls(model, plan, dataset.map_batches(encode, **how))
 
-    def arguments(self, checkpoint_every: int = 1) -> dict[str, Any]:
+    def arguments(self, checkpoint_every: int = 10) -> dict[str, Any]:
         """Arguments of a `TorchTrainer` for `train_loop_per_worker`."""
         from ray.data import ExecutionOptions
         from ray.train import DataConfig
@@ -184,9 +193,7 @@ def train_loop_per_worker(config: dict[str, Any]) -> None:
 
     device = get_device()
     shard = ray.train.get_dataset_shard("train")
-    parts = list(
-        shard.iter_torch_batches(batch_size=1 << 16, dtypes=torch.float32, device=device)
-    )
+    parts = list(shard.iter_torch_batches(batch_size=1 << 16, dtypes=torch.float32, device=device))
     x, y = (torch.cat([part[name] for part in parts]) for name in ("x", "y"))
     rows = Rows(x, y, torch.ones_like(y))
     plan: Plan = config["plan"]

@@ -173,6 +173,10 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         else:
             data = check_fit_data(self, X, y, sample_weight, **options)
             self.target_name_ = name_of(y)
+        return self._plan_for(data)
+
+    def _plan_for(self, data: FitData) -> Plan:
+        """Make the plan for checked data."""
         return make_plan(
             type(self).__name__,
             self._recipe(data),

@@ -279,7 +279,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         return Recipe(
             network=first.network,
             more_kinds=tuple(others),
-            stages=partial(self._stages, settings, None if data.stream is None else data.n_rows),
+            stages=partial(self._stages, settings, data.n_elsewhere),
             combine=WeightedMixture(),
             calibrate=EnsembleCalibration(self.recalibrate),
             members=settings.members,

@@ -71,6 +71,8 @@ class FitData(NamedTuple):
     seed : int
     stream : RowStream or None
         The training rows, where they are not in memory.
+    n_elsewhere : int or None
+        Their number, or that of training rows on other machines.
     """
 
     sample: Sample
@@ -78,11 +80,12 @@ class FitData(NamedTuple):
     cv: Any
     seed: int
     stream: RowStream | None = None
+    n_elsewhere: int | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of training rows."""
-        return len(self.sample.y) if self.stream is None else self.stream.n_rows
+        return self.n_elsewhere or len(self.sample.y)
 
     @property
     def chooses_rows(self) -> bool:

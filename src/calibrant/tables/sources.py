@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant.errors import DataError, MissingFileError
-from calibrant.tables.parts import PART_ROWS, Part, cut, in_order
+from calibrant.tables.parts import PART_ROWS, Part, Piece, cut, in_order
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,13 +99,16 @@ class ParquetSource:
 
     def parts(self, rng: np.random.Generator | None = None) -> Iterator[Part]:
         """All rows once: in order, or row groups in an order drawn by `rng`."""
+        return in_order(self.pieces(), rng)
+
+    def pieces(self) -> list[Piece]:
+        """Row groups in the order of their rows, to be read one by one."""
         groups = [(each, i) for each in self.files for i in range(len(each.group_rows))]
         starts = accumulate((each.group_rows[i] for each, i in groups), initial=0)
-        pieces = [
-            lambda file=file, group=group, start=start: self._read(file, group, start)
+        return [
+            partial(self._read, file, group, start)
             for (file, group), start in zip(groups, starts, strict=False)
         ]
-        return in_order(pieces, rng)
 
     def _read(self, file: ParquetFile, group: int, start: int) -> Iterator[Part]:
         where = f"{file.path}, row group {group}"

@@ -1,0 +1,189 @@
+"""Simulate data-parallel training over up to 1,000 workers: where the time of an epoch goes.
+
+`python benchmarks/allreduce.py` prints the tables of docs/scaling.md. A step of a worker is the
+computation of its share of the batch, then messages that all workers wait for: the gradients, and
+what matching compares. Costs of this machine are measured (`--measure`); those of a cluster are
+assumptions that options change.
+
+The messages follow the schedules that gloo and NCCL use. A ring of N workers sends, in 2 (N - 1)
+rounds, pieces of B / N bytes; a tree sends all B bytes in 2 log2(N) rounds. Workers do not take
+the same time for a step: every step lasts as long as its slowest worker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+FLOAT = 4
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Speeds of one worker and of the network between workers."""
+
+    name: str
+    flops: float  # of training, in use
+    bandwidth: float  # bytes per second between two workers
+    latency: float  # seconds per message
+    jitter: float  # standard deviation of a worker's time for a step, relative
+    load: float  # rows per second that a worker reads and encodes
+
+
+@dataclass(frozen=True)
+class Job:
+    """A network, and how it is trained."""
+
+    weights: int
+    submodels: int
+    columns: int
+    rows: float
+    epochs: int
+    batch: int  # rows of a worker
+    components: int = 5
+    frequencies: int = 150
+
+    @property
+    def flops_per_row(self) -> float:
+        """Forward and backward pass: three products per weight, two operations each."""
+        return 6.0 * self.weights * self.submodels
+
+    def message(self, form: str, workers: int) -> float:
+        """Bytes of what matching sends in a step."""
+        if form == "none":
+            return 0.0
+        if form == "linear":
+            return 8.0 * (2 * self.frequencies + 6)
+        # Gathered rows of all workers: weights, means and variances of the normals, target, weight
+        # and input. A K-th of the rows of a mixture is compared.
+        normals = self.components * self.submodels
+        rows = max(2, self.batch // normals)
+        return FLOAT * workers * rows * (3 * normals + 2 + self.columns)
+
+
+def all_reduce(size: float, workers: int, machine: Machine) -> tuple[float, str]:
+    """Seconds of the faster schedule, and its name."""
+    if workers == 1 or size == 0:
+        return 0.0, "-"
+    ring = 2 * (workers - 1) * (machine.latency + size / workers / machine.bandwidth)
+    rounds = 2 * math.ceil(math.log2(workers))
+    tree = rounds * (machine.latency + size / machine.bandwidth)
+    return min((ring, "ring"), (tree, "tree"))
+
+
+def all_gather(size: float, workers: int, machine: Machine) -> float:
+    """Seconds until every worker has the rows of all."""
+    if workers == 1 or size == 0:
+        return 0.0
+    rounds = math.ceil(math.log2(workers))
+    return rounds * machine.latency + size / machine.bandwidth
+
+
+def slowest(workers: int, steps: int, jitter: float, rng: np.random.Generator) -> float:
+    """Mean over steps of the longest of the workers' times, relative to their mean."""
+    if workers == 1:
+        return 1.0
+    draws = rng.lognormal(-0.5 * jitter**2, jitter, (steps, workers))
+    return float(draws.max(axis=1).mean())
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Seconds of an epoch by what they are spent on."""
+
+    load: float
+    compute: float
+    waiting: float
+    gradients: float
+    matching: float
+
+    @property
+    def total(self) -> float:
+        return sum(vars(self).values())
+
+    @property
+    def bottleneck(self) -> str:
+        return max(vars(self), key=vars(self).__getitem__)
+
+
+def epoch(job: Job, machine: Machine, workers: int, form: str, rng: np.random.Generator) -> Epoch:
+    """Simulate one epoch; rows are loaded once and shared out over the epochs."""
+    steps = max(1, math.ceil(job.rows / workers / job.batch))
+    compute = job.batch * job.flops_per_row / machine.flops
+    factor = slowest(workers, 400, machine.jitter, rng)
+    reduced, _ = all_reduce(FLOAT * job.weights, workers, machine)
+    size = job.message(form, workers)
+    matching = (
+        all_gather(size, workers, machine)
+        if form == "joint"
+        else 3 * all_reduce(size, workers, machine)[0]  # extent, sums of weights, features
+    )
+    return Epoch(
+        job.rows / workers / machine.load / job.epochs,
+        steps * compute,
+        steps * compute * (factor - 1.0),
+        steps * reduced,
+        steps * matching,
+    )
+
+
+def clock(seconds: float) -> str:
+    for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= unit:
+            return f"{seconds / unit:.1f} {name}"
+    return f"{seconds:.1f} s"
+
+
+def print_sizes(job: Job) -> None:
+    print("| form | sent per worker and step | 2 workers | 32 | 1,000 |")
+    print("|---|---|---|---|---|")
+    gradients = f"{FLOAT * job.weights / 1e6:.2f} MB"
+    print(f"| gradients | {FLOAT} bytes x weights | " + " | ".join([gradients] * 3) + " |")
+    forms = {"linear": "feature means, float64", "joint": "rows of all workers"}
+    for form, what in forms.items():
+        sizes = [f"{job.message(form, n) / 1e3:,.1f} kB" for n in (2, 32, 1000)]
+        print(f"| {form} | {what} | {' | '.join(sizes)} |")
+
+
+def print_epochs(job: Job, machine: Machine, sizes: list[tuple[float, int]], form: str) -> None:
+    rng = np.random.default_rng(0)
+    print(f"\n{machine.name}; matching: {form}; {job.batch:,} rows per worker and step\n")
+    print(
+        "| rows | workers | load | compute | waiting | gradients | matching | epoch | efficiency |"
+        " bottleneck |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for rows, workers in sizes:
+        own = replace(job, rows=rows)
+        found = epoch(own, machine, workers, form, rng)
+        alone = epoch(own, machine, 1, form, rng).total
+        cells = [clock(each) for each in (*vars(found).values(), found.total)]
+        print(
+            f"| {rows:.0e} | {workers:,} | {' | '.join(cells)} | "
+            f"{alone / workers / found.total:.0%} | {found.bottleneck} |"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--weights", type=int, default=180_000, help="of one network")
+    parser.add_argument("--submodels", type=int, default=2)
+    parser.add_argument("--columns", type=int, default=20)
+    parser.add_argument("--epochs", type=int, default=10)
+    options = parser.parse_args()
+    common = {name: getattr(options, name) for name in ("weights", "submodels", "columns", "epochs")}
+    cpu = Machine("CPU cores, 10 Gbit/s Ethernet", 2e10, 1.25e9, 5e-5, 0.10, 1e5)
+    gpu = Machine("GPUs, 200 Gbit/s InfiniBand", 2e13, 2.5e10, 1e-5, 0.05, 1e6)
+    sizes = [(1e6, 1), (1e6, 2), (1e7, 8), (1e8, 32), (1e9, 256), (1e10, 1000)]
+    job = Job(rows=1e6, batch=1024, **common)
+    print_sizes(job)
+    for machine, batch in ((cpu, 128), (cpu, 1024), (gpu, 8192)):
+        print_epochs(replace(job, batch=batch), machine, sizes, "linear")
+    print_epochs(replace(job, batch=8192), gpu, sizes, "joint")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""Fit and predict one table on a local Ray cluster of two cores."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from calibrant.engines import (
+    RayFit,
+    fit_on_ray,
+    map_on_ray,
+    predict_on_ray,
+    ray_cluster,
+)
+from calibrant.engines.ray_predict import PredictFrame
+from calibrant.errors import CalibrantError, DataError, MissingDependencyError, ParameterError
+from calibrant.estimators import MMDRegressor
+from calibrant.tables import ParquetSource
+
+N = 1200
+SMALL = {"quality": "fast", "hidden": (8,), "epochs": 4, "matching__epochs": 2, "random_state": 0}
+
+
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(-1, 1, (2, N))
+    kind = rng.choice(["red", "blue"], N)
+    y = a + (kind == "red") + (0.1 + 0.2 * (b > 0)) * rng.standard_normal(N)
+    y[::100] = np.nan
+    return pd.DataFrame({"a": a, "b": b, "kind": kind, "y": y})
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[Any]:
+    pytest.importorskip("ray", reason="ray is not installed: extra ray")
+    # Ray Train looks after its workers every two seconds, and so long a report takes.
+    os.environ["RAY_TRAIN_HEALTH_CHECK_INTERVAL_S"] = "0.1"
+    with ray_cluster(workers=2) as connected:
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def dataset(ray) -> Any:
+    frame = table()
+    return ray.data.from_pandas([frame[i : i + 300] for i in range(0, N, 300)])
+
+
+def two_workers() -> dict[str, Any]:
+    from ray.train import ScalingConfig
+
+    return {"scaling_config": ScalingConfig(num_workers=2, resources_per_worker={"CPU": 0.5})}
+
+
+@pytest.fixture(scope="module")
+def model(dataset, tmp_path_factory: pytest.TempPathFactory) -> MMDRegressor:
+    from ray.train import RunConfig
+
+    return fit_on_ray(
+        MMDRegressor().set_params(**SMALL),
+        dataset,
+        label_column="y",
+        **two_workers(),
+        run_config=RunConfig(storage_path=str(tmp_path_factory.mktemp("store"))),
+        checkpoint_every=1,
+    )
+
+
+@pytest.mark.slow
+def test_a_fit_on_ray_is_an_ordinary_model(model: MMDRegressor, tmp_path: Path) -> None:
+    rows = table().dropna()
+    local = MMDRegressor().set_params(**SMALL).fit(rows[["a", "b", "kind"]], rows["y"])
+    inputs, y = rows[["a", "b", "kind"]], rows["y"].to_numpy()
+    scores = [each.predict_dist(inputs).crps(y).mean() for each in (model, local)]
+    assert scores[0] < 1.15 * scores[1]
+    assert model.target_name_ == "y"
+    assert {record["stage"] for record in model.history_} == {1, 2}
+    model.save(tmp_path / "model")
+    loaded = MMDRegressor.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(inputs), model.predict(inputs))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_a_killed_worker_is_replaced_and_the_fit_ends_where_an_undisturbed_one_ends(
+    model: MMDRegressor, dataset, tmp_path: Path
+) -> None:
+    from ray.train import FailureConfig, RunConfig
+    from ray.train.torch import TorchTrainer
+    from tests.engines.ray_jobs import dying_loop
+
+    job = RayFit.prepare(MMDRegressor().set_params(**SMALL), dataset, label_column="y")
+    arguments = job.arguments(checkpoint_every=1)
+    arguments["train_loop_config"]["died"] = str(tmp_path / "died")
+    trainer = TorchTrainer(
+        dying_loop,
+        **arguments,
+        **two_workers(),
+        run_config=RunConfig(
+            storage_path=str(tmp_path), failure_config=FailureConfig(max_failures=1)
+        ),
+    )
+    again = job.finish(trainer.fit())
+    assert (tmp_path / "died").exists()
+    for name, value in model.module_.by_name().items():
+        assert torch.equal(again.module_.by_name()[name], value)
+    assert again.history_ == model.history_
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> ParquetSource:
+    frame = table()
+    for i, part in enumerate(np.array_split(np.arange(N), 3)):
+        frame.iloc[part].to_parquet(tmp_path / f"{i}.parquet", row_group_size=150)
+    return ParquetSource(str(tmp_path / "*.parquet"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_every_row_is_predicted_once_though_a_worker_is_killed(
+    model: MMDRegressor, source: ParquetSource, tmp_path: Path
+) -> None:
+    from tests.engines.ray_jobs import DyingFunction
+
+    function = PredictFrame(model, (0.9,), (0.5,), ("row", "kind"))
+    died = tmp_path / "died"
+    map_on_ray(DyingFunction(function, str(died)), source).write_parquet(str(tmp_path / "out"))
+    assert died.exists()
+    found = pd.read_parquet(tmp_path / "out")
+    assert sorted(found["row"]) == list(range(N))
+    found = found.sort_values("row", ignore_index=True)
+    inputs = table()[["a", "b", "kind"]]
+    np.testing.assert_allclose(found["mean"], model.predict(inputs), rtol=1e-9)
+    assert list(found["kind"]) == list(inputs["kind"])
+    assert list(found) == ["row", "kind", "mean", "stddev", "lower_90", "upper_90", "quantile_50"]
+
+
+@pytest.mark.slow
+def test_a_column_that_is_missing_is_named(model: MMDRegressor, dataset) -> None:
+    with pytest.raises(DataError, match=r"no column 'price', which label_column names.*a, b, kind"):
+        fit_on_ray(MMDRegressor(), dataset, label_column="price")
+    empty = dataset.limit(1)  # its only row has no target
+    with pytest.raises(DataError, match="No row of the dataset has a value of 'y'"):
+        fit_on_ray(MMDRegressor(), empty, label_column="y")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9"])
+def test_an_unreachable_address_fails_at_once(address: str) -> None:
+    pytest.importorskip("ray", reason="ray is not installed: extra ray")
+    with pytest.raises(CalibrantError, match=r"Cannot connect to a Ray cluster.*Is it running"):
+        ray_cluster(address).__enter__()
+    with pytest.raises(ParameterError, match="not an address host:port"):
+        ray_cluster("localhost:port").__enter__()
+
+
+@pytest.mark.parametrize("call", [fit_on_ray, predict_on_ray])
+def test_ray_is_named_where_it_is_missing(call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    options = {"label_column": "y"} if call is fit_on_ray else {}
+    with pytest.raises(MissingDependencyError, match=r"pip install 'calibrant\[ray\]'"):
+        call(MMDRegressor(), None, **options)
