@@ -14,9 +14,24 @@ from __future__ import annotations
 
 import argparse
 import math
+import multiprocessing
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
 
 import numpy as np
+import torch
+from torch import distributed
+from torch.multiprocessing import spawn
+
+from calibrant import MMDRegressor
+from calibrant.estimators.predictor import assemble
+from calibrant.training import Rows, Workers
+from calibrant.training.adam import Adam
+from calibrant.training.loop import train_step
 
 FLOAT = 4
 
@@ -58,10 +73,24 @@ class Job:
         if form == "linear":
             return 8.0 * (2 * self.frequencies + 6)
         # Gathered rows of all workers: weights, means and variances of the normals, target, weight
-        # and input. A K-th of the rows of a mixture is compared.
-        normals = self.components * self.submodels
-        rows = max(2, self.batch // normals)
-        return FLOAT * workers * rows * (3 * normals + 2 + self.columns)
+        # and input.
+        return FLOAT * workers * self.matched * (3 * self.normals + 2 + self.columns)
+
+    @property
+    def normals(self) -> int:
+        """Normals of the mixture of a row."""
+        return self.components * self.submodels
+
+    @property
+    def matched(self) -> int:
+        """Rows of a worker that are matched: a K-th of the rows of a mixture of K."""
+        return max(2, self.batch // self.normals)
+
+    def pairs(self, form: str, workers: int) -> float:
+        """Operations for the pairs of rows of the joint form, which every worker visits."""
+        if form != "joint":
+            return 0.0
+        return 20.0 * (workers * self.matched * self.normals) ** 2
 
 
 def all_reduce(size: float, workers: int, machine: Machine) -> tuple[float, str]:
@@ -106,7 +135,9 @@ class Epoch:
 
     @property
     def bottleneck(self) -> str:
-        return max(vars(self), key=vars(self).__getitem__)
+        """What takes longest, and what comes next."""
+        first, second, *_ = sorted(vars(self), key=vars(self).__getitem__, reverse=True)
+        return f"{first}, then {second}" if vars(self)[second] else first
 
 
 def epoch(job: Job, machine: Machine, workers: int, form: str, rng: np.random.Generator) -> Epoch:
@@ -116,11 +147,10 @@ def epoch(job: Job, machine: Machine, workers: int, form: str, rng: np.random.Ge
     factor = slowest(workers, 400, machine.jitter, rng)
     reduced, _ = all_reduce(FLOAT * job.weights, workers, machine)
     size = job.message(form, workers)
-    matching = (
-        all_gather(size, workers, machine)
-        if form == "joint"
-        else 3 * all_reduce(size, workers, machine)[0]  # extent, sums of weights, features
-    )
+    if form == "joint":
+        matching = all_gather(size, workers, machine) + job.pairs(form, workers) / machine.flops
+    else:
+        matching = 3 * all_reduce(size, workers, machine)[0]  # extent, sums of weights, features
     return Epoch(
         job.rows / workers / machine.load / job.epochs,
         steps * compute,
@@ -167,14 +197,65 @@ def print_epochs(job: Job, machine: Machine, sizes: list[tuple[float, int]], for
         )
 
 
+def measure(rank: int, processes: int, store: str, batch: int, report: Connection) -> None:
+    """Time steps of one of some processes on this machine, with its share of a batch."""
+    torch.set_num_threads(1)
+    distributed.init_process_group(
+        "gloo", init_method=f"file://{store}", rank=rank, world_size=processes
+    )
+    rng = np.random.default_rng(rank)
+    x = rng.standard_normal((20_000, 20))
+    y = x[:, 0] + rng.standard_normal(len(x))
+    (group,) = MMDRegressor(random_state=0).plan(x, y).groups[:1]
+    network = assemble(group.network, [group.network.build() for _ in group.seeds[:1]])
+    workers = Workers(distributed.group.WORLD)
+    weights = list(network.parameters())
+    optimiser = Adam(weights, 1e-3, 0.0)
+    own = Rows(*(each[None, : batch // processes] for each in group.rows))
+    seconds: dict[str, list[float]] = {"step": [], "gradients": []}
+    for _ in range(60):
+        start = time.perf_counter()
+        train_step(group.stages[-1], network, weights, own, optimiser, workers)
+        seconds["step"].append(time.perf_counter() - start)
+        start = time.perf_counter()
+        workers.average_gradients(weights)
+        seconds["gradients"].append(time.perf_counter() - start)
+    if rank == 0:
+        count = sum(weight.numel() for weight in weights)
+        report.send((count, *(statistics.median(each[10:]) for each in seconds.values())))
+    distributed.destroy_process_group()
+
+
+def print_measured(batches: Sequence[int]) -> None:
+    """Steps of one and of two processes of this machine, one thread each."""
+    print("| batch | step, 1 worker | step, 2 workers | of it all-reduce | speed-up |")
+    print("|---|---|---|---|---|")
+    for batch in batches:
+        found = []
+        for processes in (1, 2):
+            receive, send = multiprocessing.Pipe(duplex=False)
+            with tempfile.TemporaryDirectory() as folder:
+                spawn(measure, (processes, f"{folder}/store", batch, send), nprocs=processes)
+            found.append(receive.recv())
+        (count, alone, _), (_, two, reduced) = found
+        times = " | ".join(f"{1e3 * each:.1f} ms" for each in (alone, two, reduced))
+        print(f"| {batch:,} | {times} | {alone / two:.2f} |")
+    print(f"\n{count:,} weights, {FLOAT * count / 1e6:.2f} MB of gradients\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--weights", type=int, default=180_000, help="of one network")
     parser.add_argument("--submodels", type=int, default=2)
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--measure", action="store_true", help="time steps on this machine")
     options = parser.parse_args()
-    common = {name: getattr(options, name) for name in ("weights", "submodels", "columns", "epochs")}
+    if options.measure:
+        print_measured((128, 1024, 8192))
+        return
+    del options.measure
+    common = vars(options)
     cpu = Machine("CPU cores, 10 Gbit/s Ethernet", 2e10, 1.25e9, 5e-5, 0.10, 1e5)
     gpu = Machine("GPUs, 200 Gbit/s InfiniBand", 2e13, 2.5e10, 1e-5, 0.05, 1e6)
     sizes = [(1e6, 1), (1e6, 2), (1e7, 8), (1e8, 32), (1e9, 256), (1e10, 1000)]

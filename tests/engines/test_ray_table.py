@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,14 @@ import pytest
 import torch
 
 from calibrant.engines import (
+    PredictFrame,
     RayFit,
+    default_scaling,
     fit_on_ray,
     map_on_ray,
-    predict_on_ray,
     ray_cluster,
 )
-from calibrant.engines.ray_predict import PredictFrame
-from calibrant.errors import CalibrantError, DataError, MissingDependencyError, ParameterError
+from calibrant.errors import DataError
 from calibrant.estimators import MMDRegressor
 from calibrant.tables import ParquetSource
 
@@ -53,12 +52,6 @@ def dataset(ray) -> Any:
     return ray.data.from_pandas([frame[i : i + 300] for i in range(0, N, 300)])
 
 
-def two_workers() -> dict[str, Any]:
-    from ray.train import ScalingConfig
-
-    return {"scaling_config": ScalingConfig(num_workers=2, resources_per_worker={"CPU": 0.5})}
-
-
 @pytest.fixture(scope="module")
 def model(dataset, tmp_path_factory: pytest.TempPathFactory) -> MMDRegressor:
     from ray.train import RunConfig
@@ -67,7 +60,7 @@ def model(dataset, tmp_path_factory: pytest.TempPathFactory) -> MMDRegressor:
         MMDRegressor().set_params(**SMALL),
         dataset,
         label_column="y",
-        **two_workers(),
+        scaling_config=default_scaling(2),
         run_config=RunConfig(storage_path=str(tmp_path_factory.mktemp("store"))),
         checkpoint_every=1,
     )
@@ -102,7 +95,7 @@ def test_a_killed_worker_is_replaced_and_the_fit_ends_where_an_undisturbed_one_e
     trainer = TorchTrainer(
         dying_loop,
         **arguments,
-        **two_workers(),
+        scaling_config=default_scaling(),  # the cluster has two cores
         run_config=RunConfig(
             storage_path=str(tmp_path), failure_config=FailureConfig(max_failures=1)
         ),
@@ -143,26 +136,26 @@ def test_every_row_is_predicted_once_though_a_worker_is_killed(
 
 
 @pytest.mark.slow
+def test_on_the_command_line(ray, source: ParquetSource, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from calibrant.cli import app
+
+    model, out, data = (str(tmp_path / name) for name in ("model", "predictions", "*.parquet"))
+    cluster = ["--engine", "ray", "--workers", "2"]
+    fit = ["fit", data, "--target", "y", "--out", model, "--quality", "fast", "--epochs", "1"]
+    found = CliRunner().invoke(app, [*fit, *cluster])
+    assert found.exit_code == 0, found.output
+    assert "1,200 rows" in found.stderr
+    found = CliRunner().invoke(app, ["predict", model, data, "--out", out, *cluster])
+    assert found.exit_code == 0, found.output
+    assert sorted(pd.read_parquet(out)["row"]) == list(range(N))
+
+
+@pytest.mark.slow
 def test_a_column_that_is_missing_is_named(model: MMDRegressor, dataset) -> None:
     with pytest.raises(DataError, match=r"no column 'price', which label_column names.*a, b, kind"):
         fit_on_ray(MMDRegressor(), dataset, label_column="price")
     empty = dataset.limit(1)  # its only row has no target
     with pytest.raises(DataError, match="No row of the dataset has a value of 'y'"):
         fit_on_ray(MMDRegressor(), empty, label_column="y")
-
-
-@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9"])
-def test_an_unreachable_address_fails_at_once(address: str) -> None:
-    pytest.importorskip("ray", reason="ray is not installed: extra ray")
-    with pytest.raises(CalibrantError, match=r"Cannot connect to a Ray cluster.*Is it running"):
-        ray_cluster(address).__enter__()
-    with pytest.raises(ParameterError, match="not an address host:port"):
-        ray_cluster("localhost:port").__enter__()
-
-
-@pytest.mark.parametrize("call", [fit_on_ray, predict_on_ray])
-def test_ray_is_named_where_it_is_missing(call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    options = {"label_column": "y"} if call is fit_on_ray else {}
-    with pytest.raises(MissingDependencyError, match=r"pip install 'calibrant\[ray\]'"):
-        call(MMDRegressor(), None, **options)

@@ -92,8 +92,20 @@ Epochs = Annotated[int | None, count(help="Most passes over the data in each sta
 Seed = Annotated[
     int, typer.Option(callback=_check_seed, help="Same seed, same results.", metavar="N")
 ]
+
+
+def check_cluster(engine: str, address: str | None) -> None:
+    """Check that an address is passed with the engine that it is for."""
+    if address is not None and engine != "ray":
+        raise ParameterError(f"--address names a Ray cluster, but --engine is {engine}.")
+
+
 Device = Annotated[str, name(help="auto, cpu, cuda, cuda:1 ...")]
 Engine = Annotated[str, name(help="processes, ray, or serial: one after another.")]
+Cluster = Annotated[
+    str,
+    one_of(("local", "ray"), "--engine", help="local, or ray: on the workers of a Ray cluster."),
+]
 Workers = Annotated[int | None, count(help="Processes.", show_default="as many as fit")]
 Address = Annotated[
     str | None,

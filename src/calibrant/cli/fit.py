@@ -56,6 +56,13 @@ Use = Annotated[
     option.column(help="Column to learn from though it looks like an identifier; repeatable."),
 ]
 Weight = Annotated[str | None, option.column(help="Weight of each row, at least 0.")]
+Storage = Annotated[
+    str | None,
+    option.folder(
+        help="Folder or URL for checkpoints of --engine ray, which all workers can reach.",
+        show_default="temporary",
+    ),
+]
 Lower = Annotated[float | None, typer.Option(help="Lower bound of the target.", metavar="X")]
 Upper = Annotated[float | None, typer.Option(help="Upper bound of the target.", metavar="X")]
 
@@ -79,6 +86,10 @@ def fit(
     seed: option.Seed = 0,
     epochs: option.Epochs = None,
     device: option.Device = "auto",
+    engine: option.Cluster = "local",
+    address: option.Address = None,
+    workers: option.Workers = None,
+    storage: Storage = None,
     force: option.Force = False,
     quiet: option.Silent = False,
     as_json: option.Json = False,
@@ -91,6 +102,7 @@ def fit(
     from calibrant.persistence import check_free
 
     check_free(out, overwrite=force)  # before the work, not after it
+    option.check_cluster(engine, address)
     bounds = _bounds(lower, upper)
     if time is not None and test_size is None:
         raise ParameterError("--time says which rows to test on: pass --test-size as well.")
@@ -100,6 +112,35 @@ def fit(
     from calibrant.tables import to_numbers
 
     messages = Messages(quiet=quiet)
+    common: dict[str, Any] = {
+        "random_state": seed,
+        "device": device,
+        "verbose": messages.shows_progress,
+    }
+    if minutes is not None and method != "mmd":
+        raise ParameterError(f"--minutes is for --method mmd, got --method {method}.")
+    common |= {} if minutes is None else {"time_budget": 60.0 * minutes}
+    model = _make_model(method, quality, epochs, bounds=bounds, **common)
+    if engine == "ray":
+        given = {
+            "--groups": groups,
+            "--weight": weight,
+            "--validation": validation,
+            "--test-size": test_size,
+            "--use": use,
+        }
+        if unfit := [name for name, value in given.items() if value]:
+            raise ParameterError(f"{unfit[0]} can't be used with --engine ray.")
+        from calibrant.cli._cluster import fit_on_cluster
+
+        where: dict[str, Any] = {"address": address, "workers": workers, "storage": storage}
+        with messages.warnings_as_notes():
+            n_rows = fit_on_cluster(model, train, target, drop or [], messages, **where)
+        summary = _save(model, out, n_rows, None, messages, force=force)
+        messages.say(f"The model is in {out}. Try: calibrant evaluate {out} TEST")
+        if as_json:
+            write_json({"model": str(out), **summary, "test": None})
+        return
     roles = [name for name in (groups, weight, *(drop or [])) if name is not None]
     others = [*roles, *(use or []), *([] if time is None else [time])]
     rows = as_inputs(read_rows(train, target, others, messages), use or [])
@@ -113,15 +154,6 @@ def fit(
             f"{target} is never negative. --lower 0 (in Python bounds=(0, None)) keeps the "
             "predictions there as well."
         )
-    common: dict[str, Any] = {
-        "random_state": seed,
-        "device": device,
-        "verbose": messages.shows_progress,
-    }
-    if minutes is not None and method != "mmd":
-        raise ParameterError(f"--minutes is for --method mmd, got --method {method}.")
-    common |= {} if minutes is None else {"time_budget": 60.0 * minutes}
-    model = _make_model(method, quality, epochs, bounds=bounds, **common)
     with messages.warnings_as_notes(but=ColumnWarning):  # the table of columns has said it
         model.fit(
             table.columns,
@@ -132,11 +164,7 @@ def fit(
             if validation is None
             else _validation_data(validation, table.encoder, target, weight, messages),
         )
-    with uninterrupted(out):
-        model.save(out, overwrite=force)
-    summary = fit_summary(model, n_rows=len(table.rows))
-    messages.say(in_words(summary, validation))
-    messages.say(stage_table(summary))
+    summary = _save(model, out, len(table.rows), validation, messages, force=force)
     found = None if split is None else _evaluated(model, split, target, train, messages)
     tried = (
         f"Try: calibrant evaluate {out} TEST"
@@ -149,6 +177,24 @@ def fit(
         write_json({"model": str(out), **summary, "test": test})
     elif found is not None and not quiet:
         write_out(str(found))
+
+
+def _save(
+    model: NetworkRegressor,
+    out: Path,
+    n_rows: int,
+    validation: Path | None,
+    messages: Messages,
+    *,
+    force: bool,
+) -> dict[str, Any]:
+    """Save the model, and say how it was fitted."""
+    with uninterrupted(out):
+        model.save(out, overwrite=force)
+    summary = fit_summary(model, n_rows=n_rows)
+    messages.say(in_words(summary, validation))
+    messages.say(stage_table(summary))
+    return summary
 
 
 def _evaluated(

@@ -44,6 +44,9 @@ def predict(
     ] = None,
     keep: Keep = None,
     out: option.Predictions = None,
+    engine: option.Cluster = "local",
+    address: option.Address = None,
+    workers: option.Workers = None,
     force: option.Force = False,
     quiet: option.Quiet = False,
     as_json: option.Json = False,
@@ -53,6 +56,12 @@ def predict(
     The columns are those of --keep, mean, stddev, lower_90 and upper_90 for --coverage 0.9,
     quantile_5 for --quantile 0.05.
     """
+    option.check_cluster(engine, address)
+    if engine == "ray":
+        how: dict[str, Any] = {"address": address, "workers": workers}
+        _predict_on_ray(model, data, coverage or [0.9], quantile or [], keep or [], out, **how)
+        Messages(quiet=quiet).say(f"The predictions are in {out}, in parts; row tells their order.")
+        return
     check_table_output(out, force=force)
     import pandas as pd
 
@@ -76,6 +85,30 @@ def predict(
         write_json(_records(table))
     elif out is None:
         write_csv(table)
+
+
+def _predict_on_ray(
+    path: Path,
+    data: Path,
+    coverage: list[float],
+    levels: list[float],
+    keep: list[str],
+    out: Path | None,
+    *,
+    address: str | None,
+    workers: int | None,
+) -> None:
+    """Predict Parquet files on a Ray cluster, into a new folder."""
+    from calibrant.cli._cluster import is_parquet, predict_on_cluster
+    from calibrant.cli._models import load_table_model
+    from calibrant.engines import PredictFrame
+
+    if out is None or out.exists():
+        raise ParameterError("--engine ray writes parts: pass --out with the name of a new folder.")
+    if not is_parquet(data):
+        raise ParameterError(f"--engine ray reads Parquet files, got {data}.")
+    function = PredictFrame(load_table_model(path), coverage, levels, ["row", *keep])
+    predict_on_cluster(function, data, out, address=address, workers=workers)
 
 
 def _kept(model: Any, frame: pd.DataFrame, names: list[str] | None, path: Path) -> pd.DataFrame:

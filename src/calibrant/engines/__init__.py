@@ -10,12 +10,14 @@ that item is retried once.
 
 from calibrant.engines.processes import run_in_processes
 from calibrant.engines.ray import ray_cluster, run_on_ray
-from calibrant.engines.ray_fit import RayFit, fit_on_ray, train_loop_per_worker
-from calibrant.engines.ray_predict import map_on_ray, predict_on_ray
+from calibrant.engines.ray_fit import RayFit, default_scaling, fit_on_ray, train_loop_per_worker
+from calibrant.engines.ray_predict import PredictFrame, map_on_ray, predict_on_ray
 from calibrant.engines.serial import run_serial
 
 __all__ = [
+    "PredictFrame",
     "RayFit",
+    "default_scaling",
     "fit_on_ray",
     "map_on_ray",
     "predict_on_ray",

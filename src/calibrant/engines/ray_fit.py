@@ -59,7 +59,7 @@ def fit_on_ray(
     label_column : str
         Column of the target. Rows without it are left out.
     scaling_config : ray.train.ScalingConfig, optional
-        Number and resources of the workers; by default one.
+        Number and resources of the workers; by default those of `default_scaling`.
     run_config : ray.train.RunConfig, optional
         Where checkpoints are stored, and how many failures are tolerated; by default three, in
         Ray's folder of results.
@@ -80,20 +80,35 @@ def fit_on_ray(
         model = job.finish(trainer.fit())
     """
     import_ray()
-    from ray.train import FailureConfig, RunConfig, ScalingConfig
+    from ray.train import FailureConfig, RunConfig
     from ray.train.torch import TorchTrainer
 
     job = RayFit.prepare(model, dataset, label_column=label_column)
     trainer = TorchTrainer(
         train_loop_per_worker,
         **job.arguments(checkpoint_every),
-        scaling_config=scaling_config or ScalingConfig(),
+        scaling_config=scaling_config or default_scaling(),
         run_config=run_config or RunConfig(failure_config=FailureConfig(max_failures=3)),
     )
     with _as_own_errors():
         result = trainer.fit()
     job.finish(result)
     return model
+
+
+def default_scaling(workers: int | None = None) -> Any:
+    """Return the `ScalingConfig` of some workers, by default one for each GPU or core."""
+    ray = import_ray()
+    from ray.train import ScalingConfig
+
+    resources = ray.cluster_resources()
+    gpus = int(resources.get("GPU", 0))
+    # Half a core each: tasks that read and encode rows need some as well.
+    return ScalingConfig(
+        num_workers=workers or gpus or max(1, int(resources.get("CPU", 1))),
+        use_gpu=gpus > 0,
+        resources_per_worker={"CPU": 0.5, **({"GPU": 1} if gpus else {})},
+    )
 
 
 @dataclass(frozen=True)
@@ -264,7 +279,8 @@ class Sides:
         """Rows of a block that have a target; which are held out, and which of them are drawn."""
         import pyarrow.compute as pc
 
-        known = block.filter(pc.is_valid(block[self.label_column]))
+        gaps = pc.is_null(block[self.label_column], nan_is_null=True)
+        known = block.filter(pc.invert(gaps))
         target = known[self.label_column].to_numpy()
         content = zlib.crc32(np.ascontiguousarray(target).astype(str).tobytes())
         draws = np.random.default_rng([self.seed, content]).random(len(target))

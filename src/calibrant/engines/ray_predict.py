@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from calibrant.distributions.prediction_table import prediction_table
 from calibrant.engines.ray import import_ray
 from calibrant.errors import DataError
 from calibrant.tables import ParquetSource
@@ -104,12 +103,18 @@ class PredictFrame:
         missing = [name for name in self.keep if name not in frame.columns]
         if missing:
             raise DataError(f"The data have no column {missing[0]!r}, which keep names.")
-        names = getattr(self.model, "feature_names_in_", None)
+        inner = self.model
+        while hasattr(inner, "model_"):  # a wrapper reads what the model in it reads
+            inner = inner.model_
+        names = getattr(inner, "feature_names_in_", None)
         inputs: Any = frame.drop(columns=list(self.keep)).to_numpy()
         if names is not None:
             inputs = frame[[name for name in names if name in frame.columns]]
-        made = prediction_table(self.model, inputs, self.coverage, self.alpha)
-        return frame[list(self.keep)].reset_index(drop=True).join(made)
+        made: pd.DataFrame = self.model.predict_table(
+            inputs, self.coverage, self.alpha, container="pandas"
+        )
+        kept = frame[list(self.keep)].reset_index(drop=True)
+        return kept.join(made.reset_index(drop=True))
 
 
 class _Actor:

@@ -1,0 +1,28 @@
+"""What is said where there is no Ray, or no cluster."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from calibrant.engines import fit_on_ray, predict_on_ray, ray_cluster
+from calibrant.errors import CalibrantError, MissingDependencyError, ParameterError
+from calibrant.estimators import MMDRegressor
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9"])
+def test_an_unreachable_address_fails_at_once(address: str) -> None:
+    pytest.importorskip("ray", reason="ray is not installed: extra ray")
+    with pytest.raises(CalibrantError, match=r"Cannot connect to a Ray cluster.*Is it running"):
+        ray_cluster(address).__enter__()
+    with pytest.raises(ParameterError, match="not an address host:port"):
+        ray_cluster("localhost:port").__enter__()
+
+
+@pytest.mark.parametrize("call", [fit_on_ray, predict_on_ray])
+def test_ray_is_named_where_it_is_missing(call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    options = {"label_column": "y"} if call is fit_on_ray else {}
+    with pytest.raises(MissingDependencyError, match=r"pip install 'calibrant\[ray\]'"):
+        call(MMDRegressor(), None, **options)
