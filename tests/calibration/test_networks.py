@@ -200,6 +200,17 @@ def test_overconfident_scales_are_not_taken_for_logarithms(output, rows) -> None
         calibrate(Truth(OUTPUTS[output]), X, y)
 
 
+@pytest.mark.parametrize("unit", [0.1, 10.0])
+def test_variances_are_not_taken_for_scales(unit, rows) -> None:
+    X, y, _ = rows
+
+    def variances(mean, scale):
+        return unit * mean, (unit * scale) ** 2
+
+    with pytest.raises(ParameterError, match="could be 'mean_scale'"):
+        calibrate(Truth(variances, scale=0.6), X, unit * y)
+
+
 def test_tables_that_are_no_numbers(rows) -> None:
     X = rows[0].astype(object)
     X[0, 0] = "text"

@@ -169,6 +169,28 @@ def test_forecasts_of_several_steps_need_no_features(rows, fresh, quick) -> None
     assert abs(coverage(dist, fresh[1], coverage=0.8) - 0.8) < 0.06
 
 
+def test_chronos_2_returns_a_list_of_series(rows, fresh, quick) -> None:
+    """([(targets, steps, K)], [(targets, steps)]), and a long frame from ``predict_df``."""
+    X, y, _ = rows
+    quantiles = [torch.as_tensor(part).float()[None] for part in np.split(narrow(X), [500])]
+    means = [torch.zeros(part.shape[:2]) for part in quantiles]
+    model = calibrate((quantiles, means), None, y, levels=LEVELS, learner=quick)
+    frame = pd.DataFrame(narrow(X), columns=[f"{level:g}" for level in LEVELS])
+    frame = frame.assign(item_id="a", timestamp=pd.Timestamp(0), target_name="y", predictions=0.0)
+    from_frame = calibrate(frame.sample(frac=1, axis=1, random_state=0), None, y, learner=quick)
+    for made, given in ((model, narrow(fresh[0])), (from_frame, frame)):
+        target = fresh[1] if made is model else y
+        assert abs(coverage(made.recalibrate(given), target, coverage=0.8) - 0.8) < 0.06
+    np.testing.assert_allclose(
+        from_frame.recalibrate(frame).median,
+        model.recalibrate(narrow(X)).median,
+        rtol=1e-5,
+        atol=1e-4,
+    )
+    some = as_distribution(frame, levels=[0.1, 0.5, 0.9])
+    np.testing.assert_allclose(some.ppf(0.9), narrow(X, [0.9])[:, 0], rtol=1e-9)
+
+
 def test_answers_are_read() -> None:
     bins = as_distribution({"probabilities": [[0.25, 0.75]], "edges": [0.0, 1.0, 2.0]})
     np.testing.assert_allclose(bins.ppf([0.25, 0.5]), [[1.0, 4 / 3]], atol=1e-6)
@@ -189,6 +211,7 @@ def test_answers_are_read() -> None:
         ([[1.0, 2.0, 3.0]], [0.1, 0.9], DataError, r"of shape \(n, 2\)"),
         ([[2.0, 1.0]], [0.1, 0.9], DataError, r"must not cross.*sort each row"),
         ([[np.nan, 1.0]], [0.1, 0.9], DataError, "NaN or infinite quantiles in 1 of 1"),
+        (pd.DataFrame({"id": ["a"], "mean": [1.0]}), None, ParameterError, "need their levels"),
         ({"other": 1}, None, ParameterError, r"got one with \['other'\]"),
         ({"probabilities": [[0.5, 0.6]], "edges": [0, 1, 2]}, None, DataError, "sum to 1"),
         ({"probabilities": [[1.0]], "edges": [1, 0]}, None, DataError, "must be finite and incr"),

@@ -50,6 +50,7 @@ def test_networks_and_functions_are_given_again(rows, quick, tmp_path) -> None:
     model = calibrate(network, X, y, learner=quick, **options)
     model.save(tmp_path / "saved")
     same(load_model(tmp_path / "saved", model=network, **options), model, X[:50])
+    assert network.training  # it was loaded around a copy
     with pytest.raises(ParameterError, match=r"model=..., collate=..., features=..."):
         load_model(tmp_path / "saved")
 

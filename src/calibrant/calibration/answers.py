@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import logit, softmax
 
@@ -29,7 +30,10 @@ def as_distribution(answer: Any, levels: ArrayLike | None = None) -> Distributio
         - a `Distribution`;
         - quantiles, (n, K), or (series, steps, K), whose steps become rows one after the other;
         - a list of K arrays (n,), as TabPFN returns quantiles;
-        - a tuple (quantiles, mean), as Chronos returns; the mean is not used;
+        - a frame with a column for each level, named "0.1" or 0.1, among others, as ``predict_df``
+          of Chronos returns; `levels` chooses some of them;
+        - a tuple (quantiles, mean), as Chronos returns; the mean is not used. The quantiles of
+          Chronos-2 are a list with (targets, steps, K) for each series;
         - a mapping with "logits" and "criterion" (its ``borders`` are edges of bins), as TabPFN
           returns for ``output_type="full"``; with "probabilities", (n, B), and "edges", (B + 1,);
           with "samples", (n, S); or with "quantiles" and perhaps "levels".
@@ -49,12 +53,16 @@ def as_distribution(answer: Any, levels: ArrayLike | None = None) -> Distributio
         return answer
     if isinstance(answer, Mapping):
         return _from_mapping(answer, levels)
-    if isinstance(answer, tuple) and len(answer) == 2 and np.ndim(_local(answer[0])) >= 2:
+    if isinstance(answer, pd.DataFrame):
+        answer, levels = _from_frame(answer, levels)
+    if isinstance(answer, tuple) and len(answer) == 2 and _dimensions(answer[0]) >= 2:
         answer = answer[0]
     if isinstance(answer, list) and answer and levels is not None:
-        columns = [_local(column) for column in answer]
-        if len(columns) == np.size(levels) and all(np.ndim(column) == 1 for column in columns):
-            answer = np.stack(columns, axis=1)
+        parts = [np.asarray(_local(part)) for part in answer]
+        if len(parts) == np.size(levels) and all(part.ndim == 1 for part in parts):
+            answer = np.stack(parts, axis=1)
+        elif all(part.ndim == 3 for part in parts):  # series may have different lengths
+            answer = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
     if levels is None:
         raise ParameterError(
             "Quantiles need their levels: pass levels=[0.1, 0.5, 0.9] or those that the model has."
@@ -137,6 +145,26 @@ def binned(probabilities: Any, edges: Any) -> Quantiles:
     below = np.cumsum(mass, axis=1) / total[:, None]
     cdf = np.concatenate([np.zeros((len(mass), 1)), below], axis=1)
     return quantiles_at([np.interp(LEVELS, own, ends) for own in cdf], LEVELS)
+
+
+def _from_frame(frame: pd.DataFrame, levels: ArrayLike | None) -> tuple[Array, ArrayLike | None]:
+    """Quantiles, (n, K), and their levels; all columns where they are not named by levels."""
+    named = {}
+    for name in frame.columns:
+        try:
+            named[float(name)] = name
+        except (TypeError, ValueError):  # an id, a time stamp, a mean
+            continue
+    found = sorted(level for level in named if 0.0 < level < 1.0) if levels is None else levels
+    chosen = [named[level] for level in np.atleast_1d(found).tolist() if level in named]
+    if chosen and len(chosen) == np.size(found):
+        return frame[chosen].to_numpy(np.float64), found
+    return frame.to_numpy(), levels
+
+
+def _dimensions(values: Any) -> int:
+    """Number of dimensions of an array, or of nested lists of arrays."""
+    return 1 + _dimensions(values[0]) if isinstance(values, list) and values else np.ndim(values)
 
 
 def _from_mapping(answer: Mapping[str, Any], levels: ArrayLike | None) -> Distribution:

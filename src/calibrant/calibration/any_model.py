@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.calibration.bounds import ConformalBounds
-from calibrant.calibration.calibrated_model import CalibratedModel, as_base
+from calibrant.calibration.calibrated_model import CalibratedModel
 from calibrant.calibration.choice import Rows, choose, small_network
 from calibrant.calibration.inputs import count_rows, table_or_none, take
 from calibrant.calibration.networks import NetworkSource
@@ -21,10 +21,9 @@ from calibrant.calibration.predictions import (
     predict_held_out,
 )
 from calibrant.checks import Array, Index, finite_numbers
-from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
 from calibrant.estimators.atoms import Atoms
-from calibrant.recalibration.residual_scale import ResidualScale
+from calibrant.recalibration.residual_scale import ResidualScale, with_residuals
 
 _LEAST_ROWS = 20
 _FRESH = 0.3  # share of the rows that a guarantee is learned from
@@ -130,11 +129,10 @@ def calibrate(
     source, prediction, rows = predict_held_out(model, X, target, rest, labels, how)
     _check_enough(len(rows), "rows to learn the correction from")
     y_held_out = target[rows]
-    points = not isinstance(prediction, Distribution)
-    scale = ResidualScale.fit(y_held_out - prediction, np.ones(len(rows))) if points else None
+    scale = ResidualScale.of_points(prediction, y_held_out, np.ones(len(rows)))
     read_features = features or table_or_none
     held_out = Rows(
-        base=as_base(prediction, scale),
+        base=with_residuals(prediction, scale),
         y=y_held_out,
         features=None if X is None else read_features(take(X, rows)),
         groups=None if labels is None else labels[rows],
@@ -144,7 +142,7 @@ def calibrate(
         held_out,
         atoms,
         small_network(random_state) if learner is None else learner,
-        points=points,
+        points=scale is not None,
         location=location,
         random_state=random_state,
     )
@@ -189,7 +187,7 @@ def _split(n_rows: int, guarantee: bool, random_state: int) -> tuple[Index, Inde
 
 def _checked_target(model: Any, X: Any, y: Any) -> Array:
     # Quantiles of several steps ahead, (series, steps, K), have targets (series, steps).
-    flat = np.reshape(y, -1) if is_given(model) and np.ndim(y) == 2 else y
+    flat = np.reshape(y, -1) if is_given(model) and np.ndim(y) >= 2 else y
     target = finite_numbers(flat, "y")
     if X is None and not is_given(model):
         raise DataError("X is missing: only predictions can be calibrated without it.")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.calibration.answers import as_distribution
@@ -21,7 +20,7 @@ from calibrant.errors import DataError, ParameterError
 from calibrant.estimators.atoms import Atoms
 from calibrant.persistence import read_model, savable_model
 from calibrant.recalibration.models import Prediction
-from calibrant.recalibration.residual_scale import ResidualScale
+from calibrant.recalibration.residual_scale import ResidualScale, with_residuals
 
 
 class Source(Protocol):
@@ -140,7 +139,7 @@ class CalibratedModel(DistributionPredictor):
             raise DataError(
                 f"Expected features of {len(prediction)} rows, got {len(features)} rows."
             )
-        base = as_base(prediction, self.residual_scale)
+        base = with_residuals(prediction, self.residual_scale)
         corrected = self.correction.apply(base, features)
         return corrected if corrected is base else self.atoms.apply(corrected)
 
@@ -179,11 +178,3 @@ class CalibratedModel(DistributionPredictor):
         cls, path: Path, manifest: dict[str, Any], tensors: dict[str, Array], **given: Any
     ) -> Self:
         return restore_calibrated(cls, path, manifest, tensors, **given)
-
-
-def as_base(prediction: Prediction, residual_scale: ResidualScale | None) -> Distribution:
-    """Return distributions as they are, and points as normals of the residuals' width."""
-    if isinstance(prediction, Distribution):
-        return prediction
-    assert residual_scale is not None
-    return residual_scale.normal(prediction, np.ones(len(prediction)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -136,9 +136,7 @@ def _best_reading(batches: Sequence[Any], y: Array, outputs: Sequence[str]) -> s
     likelihood: dict[str, float] = {}
     for output in outputs:
         try:
-            prediction = joined([read(raw, output, None) for raw in batches])
-            assert isinstance(prediction, Distribution)
-            likelihood[output] = float(np.mean(prediction.log_prob(y)))
+            likelihood[output] = _likelihood(batches, y, output)
         except (DataError, ParameterError):  # scales below 0, weights that do not sum to 1
             continue
     if not likelihood:
@@ -152,7 +150,27 @@ def _best_reading(batches: Sequence[Any], y: Array, outputs: Sequence[str]) -> s
             f"The network's output could be {first!r} or {second!r}, and the targets do not tell "
             "which. Name it with output=."
         )
+    if first in likelihood and _likelihood(map(_rooted, batches), y, first) > (
+        likelihood[first] + _CLEARLY
+    ):
+        raise ParameterError(
+            f"The network's output could be {first!r}, but the targets fit better if it returns "
+            f"variances. Then return their square roots; otherwise name it, output={first!r}."
+        )
     return next(iter(likelihood))
+
+
+def _likelihood(batches: Iterable[Any], y: Array, output: str) -> float:
+    """Mean log-likelihood of the targets under a reading of the outputs."""
+    prediction = joined([read(raw, output, None) for raw in batches])
+    assert isinstance(prediction, Distribution)
+    return float(np.mean(prediction.log_prob(y)))
+
+
+def _rooted(raw: Any) -> Any:
+    """The same outputs with the square root of the last part, as if it were a variance."""
+    *others, last = raw.unbind(dim=1) if isinstance(raw, Tensor) else raw
+    return *others, last.sqrt()
 
 
 def _pair(raw: Any, output: str) -> tuple[Tensor, Tensor]:

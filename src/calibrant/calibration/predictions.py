@@ -103,10 +103,9 @@ def predict_held_out(
 
 def given_predictions(predictions: Any, levels: ArrayLike | None) -> Prediction:
     """Return points, (n,), as they are, and everything else as distributions."""
-    values = predictions.to_numpy() if isinstance(predictions, pd.DataFrame) else predictions
-    if getattr(values, "ndim", None) == 1:
-        return finite_numbers(values, "predictions")
-    return as_distribution(values, levels)
+    if getattr(predictions, "ndim", None) == 1:
+        return finite_numbers(predictions, "predictions")
+    return as_distribution(predictions, levels)
 
 
 def _of_network(module: nn.Module, X: Any, y: Array, rows: Index, how: HowToRead) -> Predicted:

@@ -31,50 +31,37 @@ def how_to_ask(model: Any, levels: ArrayLike | None) -> Ask:
     if hasattr(model, "predict_dist"):
         return predicted
     if not hasattr(model, "predict"):
-        return _Function(levels)
+        return lambda function, X: as_distribution(function(X), levels)
     accepted = _arguments_of(model.predict)
     asked = LEVELS.tolist() if levels is None else np.asarray(levels, dtype=float).tolist()
     if "output_type" in accepted and "alphas" in accepted:  # TabICL
-        return _Options({"output_type": "quantiles", "alphas": asked}, asked)
+        return _with_options({"output_type": "quantiles", "alphas": asked}, asked)
     if "output_type" in accepted:  # TabPFN: all bins, or quantiles at these levels
         if levels is None:
-            return _Options({"output_type": "full"}, None)
-        return _Options({"output_type": "quantiles", "quantiles": asked}, asked)
+            return _with_options({"output_type": "full"}, None)
+        return _with_options({"output_type": "quantiles", "quantiles": asked}, asked)
     if "quantiles" in accepted:  # quantile-forest
-        return _Options({"quantiles": asked}, asked)
+        return _with_options({"quantiles": asked}, asked)
     if hasattr(model, "pred_dist"):
         return _ngboost
     loss = _catboost_loss(model)
     if loss.startswith("MultiQuantile"):
         stated = loss.partition("alpha=")[2].partition(";")[0]
         # Boosted separately, neighbours may cross by a little.
-        return _Options({}, [float(level) for level in stated.split(",")], sort=True)
+        return _with_options({}, [float(level) for level in stated.split(",")], sort=True)
     if loss.startswith("RMSEWithUncertainty"):
         return _catboost_normal
-    return predicted if levels is None else _Options({}, asked)
+    return predicted if levels is None else _with_options({}, asked)
 
 
-class _Options:
+def _with_options(options: dict[str, Any], levels: ArrayLike | None, *, sort: bool = False) -> Ask:
     """Ask ``predict`` with options, and read quantiles at levels."""
 
-    def __init__(
-        self, options: dict[str, Any], levels: ArrayLike | None, *, sort: bool = False
-    ) -> None:
-        self.options, self.levels, self.sort = options, levels, sort
+    def ask(model: Any, X: Any) -> Distribution:
+        answer = model.predict(X, **options)
+        return as_distribution(np.sort(answer, axis=1) if sort else answer, levels)
 
-    def __call__(self, model: Any, X: Any) -> Distribution:
-        answer = model.predict(X, **self.options)
-        return as_distribution(np.sort(answer, axis=1) if self.sort else answer, self.levels)
-
-
-class _Function:
-    """Call the model itself."""
-
-    def __init__(self, levels: ArrayLike | None) -> None:
-        self.levels = levels
-
-    def __call__(self, model: Any, X: Any) -> Distribution:
-        return as_distribution(model(X), self.levels)
+    return ask
 
 
 def _ngboost(model: Any, X: Any) -> Distribution:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -116,7 +117,9 @@ def _source(path: Path, kind: str, settings: dict[str, Any], model: Any, collate
     from calibrant.calibration.calibrated_model import GivenPredictions
 
     if kind == NetworkSource.__name__:
-        return NetworkSource(model.eval(), settings["output"], settings["levels"], collate)
+        return NetworkSource(
+            copy.deepcopy(model).eval(), settings["output"], settings["levels"], collate
+        )
     if kind == ModelSource.__name__:
         inside = load_any(path / _MODEL, network=None) if model is None else model
         return ModelSource(inside, how_to_ask(inside, settings["levels"]))
