@@ -131,6 +131,10 @@ class Clock:
         cycle = DAY if self.step < DAY else 7 * DAY
         return cycle // self.step if cycle % self.step == 0 else 1
 
+    def is_day(self, rows: int) -> bool:
+        """Whether so many rows are a day."""
+        return self.unit == "nanosecond" and rows * self.step == DAY
+
     @property
     def _counts_elapsed_time(self) -> bool:
         return self.unit == "nanosecond" and self.step < DAY

@@ -10,16 +10,18 @@ import numpy as np
 from calibrant.checks import Array, Index
 from calibrant.distributions import Distribution, Quantiles, ScoreRecalibrated
 from calibrant.errors import DataError
-from calibrant.forecasting._clock import Ticks
+from calibrant.forecasting._clock import Clock, Ticks
 from calibrant.forecasting._ensemble import LEVELS, NetworkEnsemble
 from calibrant.forecasting._horizon_maps import (
     calibrated,
     learn_knots,
     normal_scores,
     smooth_over_steps,
+    strictly_increasing,
 )
+from calibrant.forecasting._pool import learn_shares, pooled
 from calibrant.forecasting._step import StepForecasts
-from calibrant.forecasting._window_source import InputScaling, WindowSource
+from calibrant.forecasting._window_source import InputScaling, WindowSource, rows_seen
 from calibrant.forecasting._windows import WindowDesign, blocked_split
 from calibrant.forecasting.global_network import GlobalNetwork
 from calibrant.forecasting.series_frame import SeriesFrame
@@ -27,6 +29,7 @@ from calibrant.recalibration import AdaptiveRecalibrator
 
 _STRIDES = 23, 11, 5, 1  # coprime to days and weeks of hours: every step meets every hour
 _PER_HORIZON = 7  # origins that a horizon is followed from, at least
+_CHUNK = 256  # windows that are predicted at once
 _MIN_WINDOWS = 10
 _LEAST_SHARE = 8  # a window to train on has an eighth of its values
 _LEAST_VALUES = 2  # to forecast from
@@ -66,6 +69,8 @@ class DirectSteps:
     scaling : InputScaling
     knots : array of shape (horizon, Q)
         Calibration map of each step, see `learn_knots`.
+    shares : array of shape (horizon,)
+        Of the climatology in the averaged quantiles of each step.
     n_trained : int
         Series with an embedding, those of training.
     """
@@ -76,7 +81,12 @@ class DirectSteps:
     steps: list[DirectStep]
     scaling: InputScaling | None = None
     knots: Array = field(default_factory=lambda: np.zeros((0, len(LEVELS))))
+    shares: Array = field(default_factory=lambda: np.zeros(0))
     n_trained: int = 0
+
+    def rows_seen(self, clock: Clock) -> int:
+        """Rows up to the origin that a forecast is based on."""
+        return rows_seen(self.design.window, self._season(clock))
 
     @classmethod
     def untrained(
@@ -121,8 +131,11 @@ class DirectSteps:
         self.ensemble.create(source, self.n_trained)
         with self.ensemble.progress(len(train), len(origins)) as advance:
             self.ensemble.train(source, train, advance)
-            before = self.ensemble.quantiles(source, held_out)
             actual = _targets(source, held_out, self.horizon)  # (n, H)
+            scale = self.scaling.series[source.grid.code[held_out]]
+            parts = self._parts(source, held_out)
+            self.shares = learn_shares(*parts, actual, scale, LEVELS)
+            before = _averaged(*parts, self.shares)
             scores = normal_scores(before, actual.ravel()).reshape(actual.shape)
             self.knots = learn_knots(scores, LEVELS)
             forecasts = self._forecasts(series, source, held_out)
@@ -236,9 +249,16 @@ class DirectSteps:
 
     def _calibrated(self, source: WindowSource, origins: Index, chosen: Index) -> Quantiles:
         """Calibrated forecasts of some steps, rows sorted by window, then by step."""
-        rows = (np.arange(len(origins))[:, None] * self.horizon + chosen).ravel()
-        dist: Quantiles = self.ensemble.quantiles(source, origins)[rows]
+        networks, climatology = (part[:, chosen] for part in self._parts(source, origins))
+        dist = _averaged(networks, climatology, self.shares[chosen])
         return calibrated(dist, np.tile(self.knots[chosen], (len(origins), 1)))
+
+    def _parts(self, source: WindowSource, origins: Index) -> tuple[Array, Array]:
+        """Quantiles of the networks and of the climatology, (n, horizon, Q) each."""
+        chunks = [origins[at : at + _CHUNK] for at in range(0, len(origins), _CHUNK)]
+        networks = [self.ensemble.quantiles(source, chunk) for chunk in chunks]
+        climatology = [source.climatology(chunk).cpu().numpy() for chunk in chunks]
+        return np.concatenate(networks), np.concatenate(climatology)
 
     def _source(self, series: SeriesFrame) -> WindowSource:
         if not self.ensemble.networks:
@@ -251,8 +271,12 @@ class DirectSteps:
             self.scaling,
             self.n_trained,
             self.ensemble.device,
-            None if self.ensemble.settings.season == "auto" else int(self.ensemble.settings.season),
+            self._season(series.clock),
         )
+
+    def _season(self, clock: Clock) -> int:
+        season = self.ensemble.settings.season
+        return clock.season if season == "auto" else int(season)
 
 
 def origin_stride(horizon: int) -> int:
@@ -261,6 +285,12 @@ def origin_stride(horizon: int) -> int:
     Neighbouring origins tell nearly the same of a long horizon.
     """
     return next(stride for stride in _STRIDES if stride <= max(1, horizon // _PER_HORIZON))
+
+
+def _averaged(networks: Array, climatology: Array, shares: Array) -> Quantiles:
+    """Averaged quantiles (n, H, Q) as a distribution of n * H rows."""
+    values = pooled(networks, climatology, shares[:, None])
+    return Quantiles(LEVELS, strictly_increasing(values.reshape(-1, len(LEVELS))))
 
 
 def _knots(recalibrator: Any) -> Array:

@@ -22,7 +22,7 @@ from calibrant.training import resolve_device
 
 def direct_state(model: DirectSteps, tensors: dict[str, NDArray[Any]]) -> dict[str, Any]:
     """Describe a trained model as JSON; its arrays go to `tensors`."""
-    tensors["direct.knots"] = model.knots
+    tensors |= {"direct.knots": model.knots, "direct.shares": model.shares}
     for member, network in enumerate(model.ensemble.networks):
         for name, weight in network.state_dict().items():
             tensors[f"direct.network.{member}.{name}"] = weight.cpu().numpy()
@@ -66,5 +66,6 @@ def restore_direct(
         [DirectStep(step, each, stride) for step, each in enumerate(recalibrators, start=1)],
         scaling,
         tensors["direct.knots"],
+        tensors["direct.shares"],
         int(state["n_trained"]),
     )

@@ -12,8 +12,6 @@ from sklearn.utils import check_random_state
 from torch import Tensor
 
 from calibrant.checks import Array, Index
-from calibrant.distributions import Quantiles
-from calibrant.forecasting._horizon_maps import strictly_increasing
 from calibrant.forecasting._network_training import n_steps, train_network
 from calibrant.forecasting._progress import training_bar
 from calibrant.forecasting._window_source import WindowSource
@@ -26,7 +24,6 @@ LEVELS: Array = np.array(
 )
 _FINISH = 0.25  # share of the budget for further training
 _FINISH_RATE = 0.3  # its learning rate, as a share
-_CHUNK = 512  # windows that are predicted at once
 
 
 @dataclass
@@ -83,16 +80,9 @@ class NetworkEnsemble:
         """Train further, shorter and at a lower rate."""
         self._train(source, origins, _FINISH, _FINISH_RATE, advance)
 
-    def quantiles(self, source: WindowSource, origins: Index) -> Quantiles:
-        """Averaged quantiles, rows sorted by window, then by step."""
-        starts = range(0, len(origins), _CHUNK)
-        parts = [self._average(source, origins[at : at + _CHUNK]) for at in starts]
-        values = np.concatenate(parts).reshape(-1, len(LEVELS))
-        return Quantiles(LEVELS, strictly_increasing(values))
-
     @torch.no_grad()
-    def _average(self, source: WindowSource, origins: Index) -> Array:
-        """Quantiles in units of the target, (n, horizon, Q)."""
+    def quantiles(self, source: WindowSource, origins: Index) -> Array:
+        """Averaged quantiles in units of the target, (n, horizon, Q)."""
         batch, level, scale, _ = source.gather(origins)
         stacked: Tensor = torch.stack([network(batch) for network in self.networks])
         mean = stacked.sort(dim=-1).values.double().mean(dim=0)

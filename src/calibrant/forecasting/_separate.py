@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.distributions import Distribution, concatenate
-from calibrant.forecasting._clock import Ticks
+from calibrant.forecasting._clock import Clock, Ticks
 from calibrant.forecasting._step import StepForecasts, StepModel
 from calibrant.forecasting.series_frame import SeriesFrame
 
@@ -22,6 +22,10 @@ class SeparateSteps:
     """
 
     steps: list[StepModel]
+
+    def rows_seen(self, _: Clock) -> int:
+        """Rows up to the origin that a forecast is based on."""
+        return self.steps[0].design.window
 
     def follow(self, series: SeriesFrame, seen: Ticks) -> list[StepForecasts]:
         """Forecast every known target after ``seen``, one tick per series, by step."""

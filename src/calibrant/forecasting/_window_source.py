@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from calibrant.checks import Array, Index
+from calibrant.forecasting._climatology import climatology, seasons_seen
 from calibrant.forecasting._clock import Ticks
 from calibrant.forecasting._grid import Grid, observed_after, observed_before
 from calibrant.forecasting._windows import WindowDesign
@@ -96,6 +97,12 @@ def series_scales(series: SeriesFrame) -> Array:
     return np.maximum(spread, 1e-6 * np.maximum(np.abs(mean), 1.0))
 
 
+def rows_seen(window: int, season: int) -> int:
+    """Rows up to the origin that a forecast is based on, those of the climatology included."""
+    seasons, phases = seasons_seen(season)
+    return max(window, seasons * phases)
+
+
 class WindowSource:
     """Gathers windows and their targets from a panel on the grid.
 
@@ -111,8 +118,8 @@ class WindowSource:
     n_embedded : int
         Series with an embedding: those of training.
     device : torch.device
-    season : int or None
-        Rows per season; None takes that of the clock.
+    season : int
+        Rows per season.
     """
 
     def __init__(
@@ -124,16 +131,19 @@ class WindowSource:
         scaling: InputScaling | None,
         n_embedded: int,
         device: torch.device,
-        season: int | None = None,
+        season: int,
     ) -> None:
         self.window, self.horizon = design.window, horizon
-        self.grid = Grid.lay_out(series, design.window, horizon)
+        self.season = season
+        self._seasons, self._phases = seasons_seen(self.season)
+        self._weekly = series.clock.is_day(self._phases)
+        self.grid = Grid.lay_out(series, rows_seen(self.window, self.season), horizon)
         past, future, static = design.covariates.split(series)
         calendar = design.calendar.features(series.clock.stamps(self.grid.tick))
         inputs = np.hstack([calendar, *(self.grid.spread_out(x) for x in (future, past, static))])
         self.scaling = scaling or InputScaling.learn(inputs, series)
         self.values = self.grid.spread_out(series.y)
-        self.season = series.clock.season if season is None else season
+        self._n_future = future.shape[1]
         stops = np.cumsum([calendar.shape[1] + future.shape[1], past.shape[1]])
         scaled = np.nan_to_num(self.scaling.apply(inputs))
         known, past, static = np.split(scaled, stops, axis=1)
@@ -190,7 +200,7 @@ class WindowSource:
         batch = WindowBatch(
             past=filled.float(),
             past_inputs=self._past[seen],
-            known=self._known[ahead],
+            known=self._known_ahead(seen, ahead),
             static=torch.cat([self._static[at], window.float()], dim=1),
             series=self._code[at],
             seasonal=self._seasonal((x - level) / scale).float(),
@@ -198,16 +208,52 @@ class WindowSource:
         target = (self._values[ahead] - level) / scale
         return Scaled(batch, level, scale, target.float())
 
+    def _known_ahead(self, seen: Tensor, ahead: Tensor) -> Tensor:
+        """Calendar of the steps, and covariates as deviations from the window's own, (n, H, c).
+
+        The covariates drift with the seasons as the level of the window does; what the network
+        learned in summer about a warm day is then of use in winter.
+        """
+        if not self._n_future:
+            return self._known[ahead]
+        calendar = self._known[:, : -self._n_future]
+        covariates = self._known[:, -self._n_future :]
+        usual = self._by_phase(covariates[seen]).mean(dim=1)  # n, season, c
+        return torch.cat(
+            [calendar[ahead], covariates[ahead] - usual[:, self._phase_of_steps(usual)]], dim=2
+        )
+
+    def climatology(self, origins: Index | Tensor) -> Tensor:
+        """Climatology of n origins in units of the target, (n, horizon, Q)."""
+        at = torch.as_tensor(origins, device=self._values.device)[:, None]
+        seen = at + torch.arange(1 - self._seasons * self._phases, 1, device=at.device)
+        ahead = at + torch.arange(1, self.horizon + 1, device=at.device)
+        covariates = self._known[:, self._known.shape[1] - self._n_future :]
+        return climatology(
+            self._values[seen],
+            covariates[seen],
+            covariates[ahead],
+            self._levels,
+            self._phases,
+            weekly=self._weekly,
+        )
+
     def _seasonal(self, x: Tensor) -> Tensor:
         """Quantiles of the window's values in the phase of each step, (n, horizon, Q)."""
-        n, season = len(x), self.season if self.window >= _LEAST_SEASONS * self.season else 1
-        cycles = self.window // season
-        by_phase = x[:, self.window - cycles * season :].reshape(n, cycles, season)
-        found = torch.nanquantile(by_phase, self._levels, dim=1).permute(1, 2, 0)
+        found = torch.nanquantile(self._by_phase(x), self._levels, dim=1).permute(1, 2, 0)
         overall = torch.nanquantile(x, self._levels, dim=1).T[:, None]
         found = torch.where(torch.isnan(found), overall, found)
-        phase = torch.arange(self.horizon, device=x.device) % season
-        return found[:, phase]
+        return found[:, self._phase_of_steps(found)]
+
+    def _by_phase(self, x: Tensor) -> Tensor:
+        """Values of windows (n, window, ...) by season and phase, (n, seasons, season, ...)."""
+        season = self.season if self.window >= _LEAST_SEASONS * self.season else 1
+        seasons = self.window // season
+        return x[:, self.window - seasons * season :].reshape(-1, seasons, season, *x.shape[2:])
+
+    def _phase_of_steps(self, by_phase: Tensor) -> Tensor:
+        """Phase of each step, (horizon,), in values of shape (n, season, ...)."""
+        return torch.arange(self.horizon, device=by_phase.device) % by_phase.shape[1]
 
 
 def _mean(x: Tensor, there: Tensor) -> Tensor:

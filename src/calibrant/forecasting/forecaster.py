@@ -304,7 +304,7 @@ class Forecaster(BaseEstimator):
     def _advance(self, series: SeriesFrame) -> list[StepForecasts]:
         """Replace the rows by longer series; return the forecasts of the new rows, by step."""
         seen = series.last_ticks_of(self.series_)
-        needed = (self.window + self.horizon) * series.clock.step
+        needed = (self.model_.rows_seen(series.clock) + self.horizon) * series.clock.step
         first = np.where(seen > np.iinfo(np.int64).min, seen - needed, seen)
         recent = series.since(first)  # holds all windows whose target is new
         forecasts = self.model_.follow(recent, seen)
@@ -430,7 +430,8 @@ class Forecaster(BaseEstimator):
         """Predictive distributions, sorted by series, then by step."""
         self._check_fitted()
         series, reach, ahead = self.series_, max(steps), 0
-        series = series.since(series.last_ticks() - (self.window - 1) * series.clock.step)
+        seen = self.model_.rows_seen(series.clock)
+        series = series.since(series.last_ticks() - (seen - 1) * series.clock.step)
         if self.design_.covariates.future:
             series, ahead = series.extended(reach, self._future_covariates(X, reach)), reach
         return self.model_.predict(series, ahead, steps)

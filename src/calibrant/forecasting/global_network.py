@@ -21,8 +21,11 @@ class GlobalNetwork(BaseEstimator):
     sees covariates, calendar and an embedding of the series. Gaps are filled inside the network's
     input only, and a series shorter than the window is padded.
 
-    `fit` trains on all but the newest windows, learns a calibration map for each step from their
-    forecasts, then goes on training on all windows.
+    Its quantiles are averaged with a climatology: those of the last 56 seasons, newer ones
+    weighted more, in the same phase of the season, moved by weekday and known covariates.
+
+    `fit` trains on all but the newest windows, learns from their forecasts the share of the
+    climatology and a calibration map for each step, then goes on training on all windows.
 
     Parameters
     ----------
