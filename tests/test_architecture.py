@@ -35,11 +35,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "report": ("metrics",),
     "training": ("losses", "networks", "metrics", "threads"),
     "estimators": ("training", "recalibration", "persistence", "tables"),
+    "streaming": ("estimators",),
     "calibration": ("estimators",),
     "forecasting": ("estimators",),
     "models": ("calibration", "forecasting"),
     "engines": ("estimators",),
-    "experiments": ("models", "engines", "plots", "report", "datasets", "methods"),
+    "experiments": ("models", "engines", "streaming", "plots", "report", "datasets", "methods"),
     "cli": ("experiments",),
 }
 # `model.report(...)` is a convenience that looks upwards; it must stay inside its function.

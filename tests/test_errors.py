@@ -14,6 +14,7 @@ BUILT_IN = {
     errors.ParameterError: ValueError,
     errors.ModelFileError: ValueError,
     errors.MissingFileError: FileNotFoundError,
+    errors.OutputError: OSError,
     errors.OutputExistsError: FileExistsError,
     errors.MissingDependencyError: ImportError,
     errors.NotFittedError: sklearn.exceptions.NotFittedError,

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from calibrant.recalibration import recalibrate as recalibrate
     from calibrant.report import build_report as build_report
     from calibrant.report import write_report as write_report
+    from calibrant.streaming import evaluate_source as evaluate_source
+    from calibrant.streaming import predict_parquet as predict_parquet
     from calibrant.tables import ArrowSource as ArrowSource
     from calibrant.tables import ParquetSource as ParquetSource
 
@@ -72,6 +74,7 @@ _ROOMS = {
         "recalibrate",
     ),
     "report": ("build_report", "write_report"),
+    "streaming": ("evaluate_source", "predict_parquet"),
     "tables": ("ArrowSource", "ParquetSource"),
 }
 _HOME = {name: f"calibrant.{room}" for room, names in _ROOMS.items() for name in names}

@@ -19,6 +19,7 @@ __all__ = [
     "MissingFileError",
     "ModelFileError",
     "NotFittedError",
+    "OutputError",
     "OutputExistsError",
     "ParameterError",
 ]
@@ -46,6 +47,10 @@ class ModelFileError(CalibrantError, ValueError):
 
 class MissingFileError(CalibrantError, FileNotFoundError):
     """Raised when a data file or a saved model is not where it was looked for."""
+
+
+class OutputError(CalibrantError, OSError):
+    """Raised when a result can't be written, as on a full disk; nothing half-written stays."""
 
 
 class OutputExistsError(CalibrantError, FileExistsError):

@@ -50,6 +50,7 @@ from calibrant.metrics.scoring import crps, interval_score, nll, pinball
 from calibrant.metrics.sharpness import epiw, mean_width, mpiw
 from calibrant.metrics.significance import CalibrationTest, calibration_test
 from calibrant.metrics.slices import Slice
+from calibrant.metrics.streamed_evaluation import StreamedEvaluation
 
 __all__ = [
     "LEVELS",
@@ -69,6 +70,7 @@ __all__ = [
     "ScoreDifference",
     "Scorer",
     "Slice",
+    "StreamedEvaluation",
     "WorstGroup",
     "calibration_by_bins",
     "calibration_by_group",

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.checks import Array, Index, check_level
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
-from calibrant.metrics.calibration import LEVELS, central_coverage, pit_bounds, pit_draws
+from calibrant.metrics.calibration import pit_bounds, pit_draws
 from calibrant.metrics.floor import binomial_band, expected_ecpe
 from calibrant.metrics.group_result import GroupCalibration, WorstGroup
 from calibrant.metrics.inputs import check_target, column
+from calibrant.metrics.pit_counts import PitCounts
 
 
 def calibration_by_group(
@@ -170,11 +171,11 @@ def group_codes(labels: NDArray[Any]) -> tuple[Index, list[Any]]:
     # Python numbers and strings; a date in nanoseconds would become a bare integer.
     plain = found.dtype.kind not in "mM"
     names = [name.item() if plain and isinstance(name, np.generic) else name for name in found]
-    order = sorted(range(len(names)), key=lambda g: _sort_key(names[g], bool(pd.isna(names[g]))))
+    order = sorted(range(len(names)), key=lambda g: sort_key(names[g], bool(pd.isna(names[g]))))
     return np.argsort(order)[codes], [names[g] for g in order]
 
 
-def _sort_key(name: Any, missing: bool) -> tuple[bool, str, Any]:
+def sort_key(name: Any, missing: bool) -> tuple[bool, str, Any]:
     """Sort labels by type, then by value; a missing label comes last."""
     return missing, type(name).__name__, "" if missing else name
 
@@ -183,13 +184,19 @@ def bin_codes(values: Array, bins: int) -> tuple[Index, list[str]]:
     """Number of the quantile bin of each value, (n,), and the ranges of all bins."""
     if bins < 1:
         raise ParameterError(f"bins must be at least 1, got {bins}.")
-    edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, bins + 1)[1:-1]))
+    edges = bin_edges(values, bins)
     _, codes = np.unique(np.searchsorted(edges, values, side="right"), return_inverse=True)
     members = [values[codes == b] for b in range(codes.max() + 1)]
-    return codes, [_range_name(part.min(), part.max()) for part in members]
+    return codes, [range_name(part.min(), part.max()) for part in members]
 
 
-def _range_name(low: float, high: float) -> str:
+def bin_edges(values: Array, bins: int) -> Array:
+    """Inner edges of the quantile bins of values; fewer where many are equal."""
+    return np.unique(np.quantile(values, np.linspace(0.0, 1.0, bins + 1)[1:-1]))
+
+
+def range_name(low: float, high: float) -> str:
+    """Name of a bin, by its smallest and largest value."""
     first, last = _plain(low), _plain(high)
     return first if first == last else f"{first} to {last}"
 
@@ -204,21 +211,23 @@ def coded_calibration(
 ) -> GroupCalibration:
     """Calibration of draws of PIT values, (R, n), in groups by number, (n,), none of them empty."""
     # One sort instead of one mask per group: there may be many groups.
-    counts = np.bincount(codes, minlength=len(names))
-    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(counts)[:-1])
-    parts = [draws[:, own] for own in rows]
-    levels = np.append(LEVELS, level)
-    curves = [np.array([central_coverage(u, levels) for u in part]) for part in parts]  # (R, 100)
-    n = np.array([part.shape[1] for part in parts])
+    sizes = np.bincount(codes, minlength=len(names))
+    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
+    return counted_calibration([PitCounts.of(draws[:, own], level) for own in rows], names)
+
+
+def counted_calibration(counts: Sequence[PitCounts], names: Sequence[Any]) -> GroupCalibration:
+    """Calibration in groups whose PIT values have been counted."""
+    n = np.array([each.n for each in counts])
     return GroupCalibration(
         names=tuple(names),
         n=n,
-        coverage=np.array([curve[:, -1].mean() for curve in curves]),
-        level=level,
-        ecpe=np.array([np.abs(curve[:, :-1] - LEVELS).mean(axis=1).mean() for curve in curves]),
+        coverage=np.array([each.coverage for each in counts]),
+        level=counts[0].level,
+        ecpe=np.array([each.ecpe for each in counts]),
         floor=expected_ecpe(n),
-        below=np.array([np.mean(part < 0.5) for part in parts]),
-        curves=np.array([curve[:, :-1].mean(axis=0) for curve in curves]),
+        below=np.array([each.below_median for each in counts]),
+        curves=np.array([each.curves.mean(axis=0) for each in counts]),
     )
 
 

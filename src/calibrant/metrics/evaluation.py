@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.checks import check_level, group_columns
+from calibrant.checks import Array, check_level, group_columns
 from calibrant.distributions import Distribution, JointDistribution
 from calibrant.metrics.calibration import pit_bounds
 from calibrant.metrics.conditional import bin_calibration, group_calibration
@@ -21,8 +21,10 @@ from calibrant.metrics.joint_evaluation import (
     joint_evaluation,
     observed_outputs,
 )
-from calibrant.metrics.quantile_pass import quantile_summary
+from calibrant.metrics.pit_counts import PitCounts
+from calibrant.metrics.quantile_pass import QuantileSummary, quantile_summary
 from calibrant.metrics.registry import METRICS
+from calibrant.metrics.row_sums import RowSums
 from calibrant.metrics.row_values import RowValues
 from calibrant.metrics.significance import pit_calibration_test
 from calibrant.metrics.verdict import judge
@@ -83,21 +85,7 @@ def evaluate(
         return joint_evaluation(dist, observed, each)
     target = check_target(dist, y)
     level = check_level(coverage, "coverage")
-    left, right = pit_bounds(dist, target)
-    mean, variance, crps = dist.moments_and_crps(target)
-    quantiles = quantile_summary(dist, target, level)
-    rows = RowValues(
-        dist=dist,
-        y=target,
-        mean=mean,
-        stddev=np.sqrt(variance),
-        median=quantiles.median,
-        interval=quantiles.interval,
-        cdf_left=left,
-        cdf=right,
-        crps=crps,
-        log_prob=dist.log_prob(target),
-    )
+    rows, quantiles = row_values(dist, target, level)
     draws = rows.pit_draws()
     columns = {} if groups is None else group_columns(groups, len(target))
     ways = {name: group_calibration(draws, labels, level) for name, labels in columns.items()}
@@ -106,28 +94,56 @@ def evaluate(
     )
     found = Evaluation(
         rows=rows,
+        pit=PitCounts.of(draws, level),
+        sums=RowSums.of(rows),
         quantiles=quantiles,
         level=level,
         floor=noise_floor(len(target)),
         test=pit_calibration_test(draws, 0.95),
         by_mean=by_mean,
         by_stddev=by_stddev,
-        groups=_all_groups(ways),
+        groups=all_groups(ways),
     )
+    return judged(found, ways)
+
+
+def row_values(dist: Distribution, y: Array, level: float) -> tuple[RowValues, QuantileSummary]:
+    """Values of each row, and what one pass over their quantiles gives."""
+    left, right = pit_bounds(dist, y)
+    mean, variance, crps = dist.moments_and_crps(y)
+    quantiles = quantile_summary(dist, y, level)
+    rows = RowValues(
+        dist=dist,
+        y=y,
+        mean=mean,
+        stddev=np.sqrt(variance),
+        median=quantiles.median,
+        interval=quantiles.interval,
+        cdf_left=left,
+        cdf=right,
+        crps=crps,
+        log_prob=dist.log_prob(y),
+    )
+    return rows, quantiles
+
+
+def judged(found: Evaluation, ways: dict[str, GroupCalibration]) -> Evaluation:
+    """Return the evaluation with its metrics and its verdict."""
     values = {name: metric.compute(found) for name, metric in METRICS.items()}
     metrics = {name: value for name, value in values.items() if value is not None}
-    judged = judge(found, {"predicted mean": by_mean, "predicted spread": by_stddev} | ways)
+    deciles = {"predicted mean": found.by_mean, "predicted spread": found.by_stddev}
+    verdict = judge(found, deciles | ways)
     return replace(
         found,
         metrics=metrics,
-        verdict=judged.verdict,
-        state=judged.state,
-        worst=judged.worst,
-        advice=judged.advice,
+        verdict=verdict.verdict,
+        state=verdict.state,
+        worst=verdict.worst,
+        advice=verdict.advice,
     )
 
 
-def _all_groups(ways: dict[str, GroupCalibration]) -> GroupCalibration | None:
+def all_groups(ways: dict[str, GroupCalibration]) -> GroupCalibration | None:
     """Groups of all columns; with more than one column, names are ``column = label``."""
     if len(ways) > 1:
         named = [

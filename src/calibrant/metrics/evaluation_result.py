@@ -15,8 +15,10 @@ from calibrant.metrics._table import Line, as_markdown, as_text
 from calibrant.metrics.floor import NoiseFloor
 from calibrant.metrics.formatting import format_number, format_range
 from calibrant.metrics.group_result import GroupCalibration
+from calibrant.metrics.pit_counts import PitCounts
 from calibrant.metrics.quantile_pass import QuantileSummary
 from calibrant.metrics.registry import METRICS, Floor
+from calibrant.metrics.row_sums import RowSums
 from calibrant.metrics.row_values import RowValues
 from calibrant.metrics.significance import CalibrationTest
 from calibrant.metrics.slices import Slice
@@ -60,13 +62,19 @@ class Evaluation:
         Calibration in deciles of the predicted mean and standard deviation.
     groups : GroupCalibration or None
         Calibration in the groups given to `evaluate`.
+    pit : PitCounts
+        Counts of PIT values, of which calibration errors are computed.
+    sums : RowSums
+        Sums of scores and errors of all rows.
     rows : RowValues
-        PIT, CRPS and the other values of each row.
+        PIT, CRPS and the other values of each row; of a sample of rows where they were streamed.
     quantiles : QuantileSummary
         Interval widths at every level, and intervals of a sample of rows.
     """
 
     rows: RowValues
+    pit: PitCounts
+    sums: RowSums
     quantiles: QuantileSummary
     level: float
     floor: NoiseFloor
@@ -93,7 +101,7 @@ class Evaluation:
     @property
     def n(self) -> int:
         """Number of rows."""
-        return len(self.rows.y)
+        return self.sums.n
 
     @property
     def floors(self) -> dict[str, Floor]:

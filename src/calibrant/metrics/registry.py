@@ -5,14 +5,11 @@ A new metric is a function of ``(dist, y)`` and one entry here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import numpy as np
-
-from calibrant.metrics.accuracy import mae_of, r2_of, rmse_of, rse_of, smape_of
-from calibrant.metrics.calibration import central_coverage, mean_over_draws, quantile_errors
 from calibrant.metrics.formatting import format_number, format_p_value
 
 if TYPE_CHECKING:
@@ -82,15 +79,6 @@ def _group_floor(found: GroupCalibration | None) -> Floor:
     return Floor(found.mean_floor, *found.mean_floor_range)
 
 
-def _coverage(e: Evaluation) -> float:
-    levels = np.array([e.level])
-    return float(mean_over_draws(lambda u: central_coverage(u, levels), e.rows.pit_draws())[0])
-
-
-def _quantile_calibration_error(e: Evaluation) -> float:
-    return float(mean_over_draws(lambda u: quantile_errors(u).mean(), e.rows.pit_draws()))
-
-
 _ALL = (
     Metric(
         name="ecpe",
@@ -140,7 +128,7 @@ _ALL = (
         label="one-sided quantile error",
         section="Calibration",
         meaning="mean distance of the share below a quantile from its level",
-        compute=_quantile_calibration_error,
+        compute=lambda e: e.pit.quantile_error,
         floor=_ecpe_floor,  # PIT values and their distance from 0.5 have the same distribution
         in_report=False,
     ),
@@ -149,7 +137,7 @@ _ALL = (
         label="coverage of {coverage} intervals",
         section="Calibration",
         meaning="share of targets inside; best at the nominal coverage",
-        compute=_coverage,
+        compute=lambda e: e.pit.coverage,
         better=None,
         in_report=False,
     ),
@@ -182,14 +170,14 @@ _ALL = (
         label="CRPS",
         section="Scores",
         meaning="proper score, target units",
-        compute=lambda e: float(np.mean(e.rows.crps)),
+        compute=lambda e: e.sums.crps / e.n,
     ),
     Metric(
         name="nll",
         label="NLL",
         section="Scores",
         meaning="proper score, natural logarithm",
-        compute=lambda e: -float(np.mean(e.rows.log_prob)),
+        compute=lambda e: -e.sums.log_prob / e.n,
     ),
     Metric(
         name="pinball",
@@ -212,21 +200,21 @@ _ALL = (
         label="RMSE",
         section="Accuracy of the mean",
         meaning="of the mean, target units",
-        compute=lambda e: rmse_of(e.rows.mean, e.rows.y),
+        compute=lambda e: math.sqrt(e.sums.squared / e.n),
     ),
     Metric(
         name="mae",
         label="MAE",
         section="Accuracy of the mean",
         meaning="of the mean, target units",
-        compute=lambda e: mae_of(e.rows.mean, e.rows.y),
+        compute=lambda e: e.sums.absolute / e.n,
     ),
     Metric(
         name="r2",
         label="R2",
         section="Accuracy of the mean",
         meaning="share of variance that the mean explains",
-        compute=lambda e: r2_of(e.rows.mean, e.rows.y),
+        compute=lambda e: 1.0 - e.sums.relative_squared_error,
         better="higher",
     ),
     Metric(
@@ -234,7 +222,7 @@ _ALL = (
         label="SMAPE, percent",
         section="Accuracy of the mean",
         meaning="for targets with a natural zero",
-        compute=lambda e: smape_of(e.rows.mean, e.rows.y),
+        compute=lambda e: 100.0 * e.sums.relative / e.n,
         in_report=False,
     ),
     Metric(
@@ -242,7 +230,7 @@ _ALL = (
         label="RSE",
         section="Accuracy of the mean",
         meaning="error relative to predicting the mean of y",
-        compute=lambda e: rse_of(e.rows.mean, e.rows.y),
+        compute=lambda e: math.sqrt(e.sums.relative_squared_error),
         in_report=False,
     ),
 )

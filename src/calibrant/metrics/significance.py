@@ -6,20 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import kstest
+from scipy.stats import kstest, kstwo, kstwobign
 
 from calibrant.checks import Array, check_level
 from calibrant.distributions import Distribution
-from calibrant.metrics.calibration import (
-    LEVELS,
-    central_coverage,
-    mean_over_draws,
-    pit_bounds,
-    pit_draws,
-)
+from calibrant.metrics.calibration import LEVELS, pit_bounds, pit_draws
 from calibrant.metrics.floor import binomial_band, simulated_errors
 from calibrant.metrics.formatting import p_value_text
 from calibrant.metrics.inputs import check_target
+from calibrant.metrics.pit_counts import PitCounts
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +113,15 @@ def calibration_test(
 def pit_calibration_test(pit: Array, confidence: float) -> CalibrationTest:
     """Test PIT values, (n,), or the mean result of several draws of them, (R, n)."""
     draws = np.atleast_2d(pit)
-    n = draws.shape[1]
-    curves = np.array([central_coverage(u) for u in draws])  # (R, 99)
-    errors = np.abs(curves - LEVELS)
-    ecpe, mcpe = float(errors.mean(axis=1).mean()), float(errors.max(axis=1).mean())
+    distances = np.array([kstest(u, "uniform", method="asymp").statistic for u in draws])
+    return counted_calibration_test(PitCounts.of(draws, confidence), distances, confidence)
+
+
+def counted_calibration_test(
+    counts: PitCounts, distances: Array, confidence: float
+) -> CalibrationTest:
+    """Test counts of draws of PIT values, and their distances from uniform, (R,)."""
+    n, ecpe, mcpe = counts.n, counts.ecpe, float(counts.errors.max(axis=1).mean())
     mean_errors, largest_errors = simulated_errors(n)
     lower, upper = binomial_band(n, LEVELS, confidence)
     return CalibrationTest(
@@ -131,9 +131,9 @@ def pit_calibration_test(pit: Array, confidence: float) -> CalibrationTest:
         mcpe=mcpe,
         p_value=_p_value(ecpe, mean_errors),
         mcpe_p_value=_p_value(mcpe, largest_errors),
-        pit_p_value=float(mean_over_draws(_uniformity_p_value, draws)),
+        pit_p_value=float(np.mean(_uniformity_p_value(distances, n))),
         levels=LEVELS,
-        coverage=curves.mean(axis=0),
+        coverage=counts.curves.mean(axis=0),
         lower=lower,
         upper=upper,
     )
@@ -148,9 +148,12 @@ def holm(p_values: Array) -> Array:
     return adjusted
 
 
-def _uniformity_p_value(u: Array) -> float:
+def _uniformity_p_value(distances: Array, n: int) -> Array:
+    """P-values of Kolmogorov-Smirnov distances."""
     # The exact distribution costs time in proportion to n; for many rows the limit is as good.
-    return float(kstest(u, "uniform", method="exact" if len(u) < 10_000 else "asymp").pvalue)
+    exact = n < 10_000
+    values = kstwo.sf(distances, n) if exact else kstwobign.sf(distances * np.sqrt(n))
+    return np.clip(np.asarray(values, dtype=np.float64), 0.0, 1.0)
 
 
 def _p_value(observed: float, simulated: Array) -> float:

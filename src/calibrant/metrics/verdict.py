@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from calibrant.checks import Array
-from calibrant.metrics.calibration import central_coverage, mean_over_draws, quantile_errors
 from calibrant.metrics.floor import mean_ecpe_quantile
 from calibrant.metrics.formatting import p_value_text
 from calibrant.metrics.group_result import GroupCalibration
@@ -52,14 +50,13 @@ def judge(found: Evaluation, ways: Mapping[str, GroupCalibration]) -> Verdict:
     ways : mapping from sources to GroupCalibration
         How the rows were sliced: deciles of the prediction, groups.
     """
-    draws = found.rows.pit_draws()
     ranked = rank_slices(ways)
     off = list(dict.fromkeys(each.source for each in ranked if each.clearly_off))
-    small, rejected = _is_small(found, draws), found.test.reject
+    small, rejected = _is_small(found), found.test.reject
     # Errors of either sign at other levels than the quoted one, in many deciles at once.
     scattered = None if off else _scattered(ways)
     if rejected:
-        sentence = _miscalibrated(found, draws, small=small)
+        sentence = _miscalibrated(found, small=small)
     else:
         sentence = _calibrated(found, everywhere=not off, scattered=scattered)
     state: State = "good"
@@ -69,8 +66,8 @@ def judge(found: Evaluation, ways: Mapping[str, GroupCalibration]) -> Verdict:
         state = "mixed"
     sources = off or ([scattered[0]] if scattered else [])
     if state == "bad":  # slices that are off like all other rows are corrected with them
-        covered, below = _coverage(draws, found.level), float(np.mean(draws < 0.5))
-        sources = differing_sources(ways, coverage=covered, below=below)
+        pit = found.pit
+        sources = differing_sources(ways, coverage=pit.coverage, below=pit.below_median)
     about_slices = worst_sentence(ranked)
     return Verdict(
         verdict=f"{sentence} {about_slices}".rstrip(),
@@ -94,27 +91,26 @@ def advice(sources: list[str]) -> str:
     return f"To correct it, recalibrate on other held-out rows: {python}, or {command}"
 
 
-def _is_small(found: Evaluation, draws: Array) -> bool:
+def _is_small(found: Evaluation) -> bool:
     """Whether the errors of central and one-sided intervals are tolerable, on average."""
-    one_sided = float(mean_over_draws(lambda u: quantile_errors(u).mean(), draws))
-    error = max(found.test.ecpe, one_sided)
+    error = max(found.test.ecpe, found.pit.quantile_error)
     # Both have the same floor; chance and miscalibration add up like independent errors.
     return error**2 - found.floor.ecpe**2 < _TOLERATED_ECPE**2
 
 
-def _miscalibrated(found: Evaluation, draws: Array, *, small: bool) -> str:
-    test = found.test
+def _miscalibrated(found: Evaluation, *, small: bool) -> str:
+    test, pit = found.test, found.pit
     p_value, name = min((test.p_value, "ECPE"), (test.pit_p_value, "PIT"))
     evidence = (
         f"ECPE {test.ecpe:.4f}, floor {found.floor.ecpe:.4f} at n = {test.n:,}, "
         f"{name} test {p_value_text(p_value)}"
     )
-    if _is_biased(draws):
-        below = float(np.mean(draws < 0.5))
+    if pit.is_biased:
+        below = pit.below_median
         word, side = "Biased", "high" if below > 0.5 else "low"
         fault = f"predictions are too {side}, {below:.1%} of targets lie below the median"
     else:
-        word, fault = _wrong_spread(test, found.level, _coverage(draws, found.level))
+        word, fault = _wrong_spread(test, found.level, pit.coverage)
     if small:
         return f"Nearly calibrated: {fault}, more than chance gives but little ({evidence})."
     return f"{word}: {fault} ({evidence})."
@@ -146,19 +142,6 @@ def _scattered(ways: Mapping[str, GroupCalibration]) -> tuple[str, GroupCalibrat
     if excess < _TOLERATED_ECPE**2 or worst.mean_ecpe <= mean_ecpe_quantile(worst.floor, 0.99):
         return None
     return name, worst
-
-
-def _is_biased(draws: Array) -> bool:
-    # The first two Legendre components of the PIT, location and spread, are each standard
-    # normal for a perfect forecast: the larger one names the fault.
-    n, centred = draws.shape[1], draws - 0.5
-    location = np.sqrt(12.0 * n) * centred.mean()
-    spread = np.sqrt(180.0 * n) * (np.mean(centred**2) - 1.0 / 12.0)
-    return bool(abs(location) > max(abs(spread), 2.0))
-
-
-def _coverage(draws: Array, level: float) -> float:
-    return float(mean_over_draws(lambda u: central_coverage(u, np.array([level]))[0], draws))
 
 
 def _wrong_spread(test: CalibrationTest, level: float, share: float) -> tuple[str, str]:
