@@ -11,7 +11,6 @@ from calibrant.cli._cluster import is_parquet
     ("options", "said"),
     [
         (["--address", "auto"], "--address names a Ray cluster, but --engine is local"),
-        (["--engine", "ray", "--groups", "shop"], "--groups can't be used with --engine ray"),
         (["--engine", "spark"], "'spark' is not one of 'local', 'ray'"),
     ],
 )
@@ -19,6 +18,13 @@ def test_options_of_fit(run, data, tmp_path, options, said) -> None:
     found = run("fit", data / "table.csv", "--target", "price", "--out", tmp_path / "m", *options)
     assert found.exit_code == 2
     assert said in found.stderr
+
+
+def test_options_that_only_tables_in_memory_have(run, data, tmp_path) -> None:
+    options = ["--groups", "shop", "--engine", "ray", "--out", tmp_path / "m"]
+    found = run("fit", data / "table.parquet", "--target", "price", *options)
+    assert found.exit_code == 2
+    assert "--groups can't be used with --engine ray and Parquet files" in found.stderr
 
 
 def test_an_unreachable_address_fails_at_once(run, data, tmp_path) -> None:

@@ -15,7 +15,6 @@ from calibrant.tables import ParquetSource
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibrant.cli._output import Messages
     from calibrant.estimators import NetworkRegressor
 
 
@@ -24,21 +23,21 @@ def fit_on_cluster(
     path: Path,
     target: str,
     drop: Sequence[str],
-    messages: Messages,
     *,
     address: str | None,
     workers: int | None,
     storage: str | None,
 ) -> int:
-    """Fit a model to the rows of Parquet files or another table; return their number."""
+    """Fit a model to the rows of Parquet files, which the workers read; return their number."""
     from calibrant.engines import default_scaling, fit_on_ray, ray_cluster
 
+    source = ParquetSource(str(path), target=target, drop=drop)
     with ray_cluster(address, workers) as ray, _storage(storage, address) as where:
         from ray.train import FailureConfig, RunConfig
 
         run_config = RunConfig(storage_path=where, failure_config=FailureConfig(max_failures=3))
-        dataset = _dataset(ray, path, target, drop, messages)
-        n_rows: int = dataset.count()
+        files = [each.path for each in source.files]
+        dataset = ray.data.read_parquet(files, columns=source.schema.names)
         fit_on_ray(
             model,
             dataset,
@@ -46,7 +45,22 @@ def fit_on_cluster(
             scaling_config=default_scaling(workers),
             run_config=run_config,
         )
-    return n_rows
+    return source.n_rows
+
+
+def fit_members_on_cluster(
+    model: NetworkRegressor,
+    address: str | None,
+    workers: int | None,
+    *data: Any,
+    **options: Any,
+) -> NetworkRegressor:
+    """Fit a model to a table in memory; its networks are trained side by side."""
+    from calibrant.engines import fit_members, ray_cluster, run_on_ray
+
+    with ray_cluster(address, workers) as ray:
+        parts = workers or int(ray.cluster_resources().get("CPU", 1))
+        return fit_members(model, run_on_ray, parts, *data, **options)
 
 
 def predict_on_cluster(
@@ -63,18 +77,6 @@ def predict_on_cluster(
     source = ParquetSource(str(path))
     with ray_cluster(address, workers), staged(out.absolute()) as folder:
         map_on_ray(function, source, workers=workers).write_parquet(str(folder))
-
-
-def _dataset(ray: Any, path: Path, target: str, drop: Sequence[str], messages: Messages) -> Any:
-    """The table as a Ray dataset; Parquet files are read by the workers."""
-    if is_parquet(path):
-        source = ParquetSource(str(path), target=target, drop=drop)
-        files = [each.path for each in source.files]
-        return ray.data.read_parquet(files, columns=source.schema.names)
-    from calibrant.cli._data import read_rows
-
-    rows = read_rows(path, target, list(drop), messages).drop(columns=list(drop))
-    return ray.data.from_pandas(rows)
 
 
 def is_parquet(path: Path) -> bool:

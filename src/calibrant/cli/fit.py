@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -106,6 +108,7 @@ def fit(
     bounds = _bounds(lower, upper)
     if time is not None and test_size is None:
         raise ParameterError("--time says which rows to test on: pass --test-size as well.")
+    from calibrant.cli._cluster import fit_members_on_cluster, fit_on_cluster, is_parquet
     from calibrant.cli._data import as_inputs, group_labels, read_rows, training_table
     from calibrant.cli._split import split_rows
     from calibrant.errors import ColumnWarning
@@ -121,7 +124,7 @@ def fit(
         raise ParameterError(f"--minutes is for --method mmd, got --method {method}.")
     common |= {} if minutes is None else {"time_budget": 60.0 * minutes}
     model = _make_model(method, quality, epochs, bounds=bounds, **common)
-    if engine == "ray":
+    if engine == "ray" and is_parquet(train):
         given = {
             "--groups": groups,
             "--weight": weight,
@@ -130,12 +133,13 @@ def fit(
             "--use": use,
         }
         if unfit := [name for name, value in given.items() if value]:
-            raise ParameterError(f"{unfit[0]} can't be used with --engine ray.")
-        from calibrant.cli._cluster import fit_on_cluster
-
+            raise ParameterError(
+                f"{unfit[0]} can't be used with --engine ray and Parquet files, which only the "
+                "workers read."
+            )
         where: dict[str, Any] = {"address": address, "workers": workers, "storage": storage}
         with messages.warnings_as_notes():
-            n_rows = fit_on_cluster(model, train, target, drop or [], messages, **where)
+            n_rows = fit_on_cluster(model, train, target, drop or [], **where)
         summary = _save(model, out, n_rows, None, messages, force=force)
         messages.say(f"The model is in {out}. Try: calibrant evaluate {out} TEST")
         if as_json:
@@ -154,8 +158,11 @@ def fit(
             f"{target} is never negative. --lower 0 (in Python bounds=(0, None)) keeps the "
             "predictions there as well."
         )
+    fitting: Callable[..., NetworkRegressor] = model.fit
+    if engine == "ray":
+        fitting = partial(fit_members_on_cluster, model, address, workers)
     with messages.warnings_as_notes(but=ColumnWarning):  # the table of columns has said it
-        model.fit(
+        fitting(
             table.columns,
             table.rows[target],
             None if weight is None else to_numbers(table.rows[weight], str(train)),

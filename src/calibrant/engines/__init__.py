@@ -5,7 +5,8 @@ function and items, and yield pairs of an item and its result as items finish. A
 only when a worker is free for it. A worker that dies loses only the item it was working on, and
 that item is retried once.
 
-`fit_on_ray` and `predict_on_ray` take the rows of one table to the workers of a Ray cluster.
+`fit_members` trains the networks of one model with any of them. `fit_on_ray` and `predict_on_ray`
+take the rows of one table to the workers of a Ray cluster.
 """
 
 from calibrant.engines.processes import run_in_processes
@@ -13,11 +14,13 @@ from calibrant.engines.ray import ray_cluster, run_on_ray
 from calibrant.engines.ray_fit import RayFit, default_scaling, fit_on_ray, train_loop_per_worker
 from calibrant.engines.ray_predict import PredictFrame, map_on_ray, predict_on_ray
 from calibrant.engines.serial import run_serial
+from calibrant.engines.spread import fit_members
 
 __all__ = [
     "PredictFrame",
     "RayFit",
     "default_scaling",
+    "fit_members",
     "fit_on_ray",
     "map_on_ray",
     "predict_on_ray",

@@ -1,9 +1,10 @@
 """Simulate data-parallel training over up to 1,000 workers: where the time of an epoch goes.
 
-`python benchmarks/allreduce.py` prints the tables of docs/scaling.md. A step of a worker is the
+`python benchmarks/cluster.py` prints the tables of docs/scaling.md. A step of a worker is the
 computation of its share of the batch, then messages that all workers wait for: the gradients, and
-what matching compares. Costs of this machine are measured (`--measure`); those of a cluster are
-assumptions that options change.
+what matching compares. `--measure` times steps of one and two workers of this machine, and
+`--members` the parts that the networks of "best" are divided into; the speeds of a cluster are
+assumptions.
 
 The messages follow the schedules that gloo and NCCL use. A ring of N workers sends, in 2 (N - 1)
 rounds, pieces of B / N bytes; a tree sends all B bytes in 2 log2(N) rounds. Workers do not take
@@ -15,7 +16,6 @@ from __future__ import annotations
 import argparse
 import math
 import multiprocessing
-import statistics
 import tempfile
 import time
 from collections.abc import Sequence
@@ -28,7 +28,10 @@ from torch import distributed
 from torch.multiprocessing import spawn
 
 from calibrant import MMDRegressor
+from calibrant.engines.spread import split_plan
+from calibrant.estimators.plan import Plan
 from calibrant.estimators.predictor import assemble
+from calibrant.estimators.train import run_plans
 from calibrant.training import Rows, Workers
 from calibrant.training.adam import Adam
 from calibrant.training.loop import train_step
@@ -222,7 +225,8 @@ def measure(rank: int, processes: int, store: str, batch: int, report: Connectio
         seconds["gradients"].append(time.perf_counter() - start)
     if rank == 0:
         count = sum(weight.numel() for weight in weights)
-        report.send((count, *(statistics.median(each[10:]) for each in seconds.values())))
+        fast = (float(np.quantile(each, 0.1)) for each in seconds.values())
+        report.send((count, *fast))  # most steps of a busy machine wait for a core
     distributed.destroy_process_group()
 
 
@@ -243,6 +247,34 @@ def print_measured(batches: Sequence[int]) -> None:
     print(f"\n{count:,} weights, {FLOAT * count / 1e6:.2f} MB of gradients\n")
 
 
+def print_members(n_rows: int) -> None:
+    """The schedule of the networks of "best" over two workers, in seconds of CPU."""
+    torch.set_num_threads(1)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((n_rows, 8))
+    y = x[:, 0] + rng.standard_normal(n_rows)
+    model = MMDRegressor(quality="best", random_state=0).set_params(matching__epochs=10)
+    plan = model.plan(x, y)
+
+    def seconds(part: Plan) -> float:
+        start = time.process_time()
+        run_plans([part])
+        return time.process_time() - start
+
+    print(plan)
+    whole = seconds(plan)
+    parts = [(part, seconds(part)) for part in split_plan(plan, 2)]
+    print("\n| part | networks | CPU seconds |\n|---|---|---|")
+    print(f"| whole | {plan.n_networks} | {whole:.1f} |")
+    free = [0.0, 0.0]
+    for i, (part, cost) in enumerate(parts):
+        print(f"| {i + 1} | {len(part.groups[0].seeds)} {part.groups[0].network} | {cost:.1f} |")
+        free[free.index(min(free))] += cost
+    total = sum(cost for _, cost in parts)
+    print(f"\nsum of the parts / whole: {total / whole:.2f}")
+    print(f"two workers, without starting them: {whole / max(free):.2f} times one")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--weights", type=int, default=180_000, help="of one network")
@@ -250,11 +282,13 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--measure", action="store_true", help="time steps on this machine")
+    parser.add_argument("--members", action="store_true", help='divide the networks of "best"')
     options = parser.parse_args()
     if options.measure:
-        print_measured((128, 1024, 8192))
-        return
-    del options.measure
+        return print_measured((128, 1024, 8192))
+    if options.members:
+        return print_members(600)
+    del options.measure, options.members
     common = vars(options)
     cpu = Machine("CPU cores, 10 Gbit/s Ethernet", 2e10, 1.25e9, 5e-5, 0.10, 1e5)
     gpu = Machine("GPUs, 200 Gbit/s InfiniBand", 2e13, 2.5e10, 1e-5, 0.05, 1e6)
