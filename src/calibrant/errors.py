@@ -73,7 +73,7 @@ class DataWarning(CalibrantWarning):
 
 
 class ColumnWarning(DataWarning):
-    """Issued by ``fit`` when columns of a table are left out, or some cells count as gaps.
+    """Issued by ``fit`` when a column of a table is left out, has odd cells or suggests a bound.
 
     ``model.encoder_.describe()`` says what was done to every column.
     """

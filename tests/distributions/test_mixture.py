@@ -56,6 +56,17 @@ def test_quantiles_against_brentq(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HARD)
+def test_quantiles_of_many_components_are_those_of_few(name: str) -> None:
+    """An ensemble takes another way to the first guess, in float32, which must not show."""
+    w, m, s = (np.asarray(v, dtype=float) for v in HARD[name])
+    few, many = (Mixture([np.tile(w, k)], [np.tile(m, k)], [np.tile(s, k)]) for k in (1, 9))
+    expected, found = few.ppf(LEVELS)[0], many.ppf(LEVELS)[0]
+    # Between far modes any point will do: there the levels tell.
+    close = np.isclose(found, expected, rtol=1e-12, atol=1e-8 * s[w > 0].min())
+    np.testing.assert_allclose(np.where(close, LEVELS, few.cdf(found[None])[0]), LEVELS, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", HARD)
 def test_quantiles_to_a_millionth_of_the_scale(name: str) -> None:
     """Also after a recalibration: what the cdf says of points that far on either side."""
     w, m, s = HARD[name]

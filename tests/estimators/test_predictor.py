@@ -112,6 +112,19 @@ def test_a_row_does_not_depend_on_the_rows_beside_it(normal: Predictor, monkeypa
     np.testing.assert_allclose(normal.predict(X).mean, whole, rtol=1e-13)
 
 
+def test_many_rows_in_float32_are_the_same_but_for_rounding(monkeypatch) -> None:
+    model = fitted(MMDRegressor, hidden=(16, 16))
+    assert all(spec.submodels > 1 for spec in model.specs)
+    exact = model.predict(X)
+    monkeypatch.setattr(predictor, "_MANY_ROWS", 2)
+    fast = model.predict(X)
+    assert np.abs(fast.mean - exact.mean).max() > 0.0
+    levels = [0.05, 0.5, 0.95]
+    rounding = 20 * np.finfo(np.float32).eps * Y.std()  # of a scaled target, through the layers
+    np.testing.assert_allclose(fast.mean, exact.mean, rtol=0.0, atol=rounding)
+    np.testing.assert_allclose(fast.ppf(levels), exact.ppf(levels), rtol=0.0, atol=rounding)
+
+
 def test_batches_of_many_networks_stay_in_the_cache(normal: Predictor) -> None:
     assert normal.rows_at_once(2) == predictor._CACHED_ROWS // 2
     assert normal.rows_at_once(10**9) == 1

@@ -42,6 +42,19 @@ def test_semicolons_and_tabs_are_detected(run, file, trips, tmp_path, name, opti
     assert run("predict", tmp_path / "others", tmp_path / name).stdout == expected
 
 
+@pytest.mark.parametrize(
+    ("encoding", "told"), [("latin-1", True), ("utf-16", False), ("utf-8-sig", False)]
+)
+def test_other_encodings_are_read(run, trips, tmp_path, encoding, told) -> None:
+    named = trips.assign(zone=trips["zone"].str.replace("zone", "Straße"))
+    named.to_csv(tmp_path / "t.csv", index=False, encoding=encoding)
+    done = run("fit", tmp_path / "t.csv", *FIT, "--out", tmp_path / "m")
+    said = " ".join(done.stderr.split())
+    assert ("is not UTF-8 and is read as Windows-1252 (Latin-1). If letters" in said) == told
+    levels = load_model(tmp_path / "m").encoder_.categories_["zone"]
+    assert "Straße 1" in levels
+
+
 def test_a_broken_line_is_named(run, file, tmp_path) -> None:
     lines = file.read_text().splitlines()
     lines[10] += ",7,7"

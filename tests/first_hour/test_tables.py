@@ -167,3 +167,18 @@ def test_new_rows_need_no_column_that_was_left_out(trips) -> None:
     X, y = trips.drop(columns="fare"), trips["fare"]
     model = HeteroscedasticRegressor(**QUICK).fit(X, y)
     np.testing.assert_array_equal(model.predict(X.drop(columns="trip")), model.predict(X))
+
+
+def test_fit_offers_the_bound_of_a_target_that_is_never_negative(trips) -> None:
+    X, y = trips.drop(columns="fare"), trips["fare"]
+    offer = r"fare is never negative\. bounds=\(0, None\) keeps the predictions there as well"
+    with pytest.warns(ColumnWarning, match=offer):
+        HeteroscedasticRegressor(**QUICK).fit(X, y)
+    for model, target in (
+        (HeteroscedasticRegressor(**QUICK, bounds=(0, None)), y),
+        (HeteroscedasticRegressor(**QUICK), y + 1000.0),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X, target)
+        assert not [each for each in caught if "never negative" in str(each.message)]

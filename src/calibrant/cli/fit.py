@@ -17,8 +17,6 @@ from calibrant.errors import ParameterError
 from calibrant.methods import METHODS
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from calibrant.cli._split import TestSplit
     from calibrant.estimators import NetworkRegressor
     from calibrant.metrics import Evaluation
@@ -112,6 +110,7 @@ def fit(
     from calibrant.cli._data import as_inputs, group_labels, read_rows, training_table
     from calibrant.cli._split import split_rows
     from calibrant.errors import ColumnWarning
+    from calibrant.estimators.validation import may_fall_below_zero
     from calibrant.tables import to_numbers
 
     messages = Messages(quiet=quiet)
@@ -153,7 +152,7 @@ def fit(
         split = split_rows(rows, test_size, time=time, groups=groups, seed=seed)
         rows = split.train
     table = training_table(rows, [target, *roles], messages)
-    if lower is None and _may_fall_below_zero(rows[target]):
+    if lower is None and may_fall_below_zero(rows[target]):
         messages.note(
             f"{target} is never negative. --lower 0 (in Python bounds=(0, None)) keeps the "
             "predictions there as well."
@@ -218,11 +217,6 @@ def _evaluated(
     with messages.warnings_as_notes():
         dist = model.predict_dist(model_inputs(model, split.test, path))
     return evaluate(dist, split.test[target])
-
-
-def _may_fall_below_zero(target: pd.Series[Any]) -> bool:
-    """Whether a target without negative values is near enough to zero to be predicted below it."""
-    return bool(0 <= target.min() < 2 * target.std())
 
 
 def _validation_data(

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtri
 
 from calibrant.checks import Array, Flags
-from calibrant.distributions._mixture_points import component_points, few_numbers
-from calibrant.distributions._search import search_rows
-from calibrant.distributions.fast_ndtr import ndtr_for
+from calibrant.distributions._mixture_points import component_blocks
+from calibrant.distributions._mixture_ppf import as_single, rough_quantiles, standardized
+from calibrant.distributions.fast_ndtr import fast_ndtr
 from calibrant.distributions.monotone_map import MonotoneMap
-from calibrant.distributions.normal import LOG_SQRT_2PI, normal_pdf
+from calibrant.distributions.normal import LOG_SQRT_2PI
 
-# Points of a standard normal and their least distance in an ensemble, in scales of a component.
-_RIGHT_GRID = np.array([0.6, 1.2, 1.8, 2.5, 3.2, 4.0, 4.9, 5.9, 7.0, 8.3])
-_GRID: Array = np.concatenate([-_RIGHT_GRID[::-1], [0.0], _RIGHT_GRID])
-_NEAREST = 0.6
-_STEEPEST = 1e3  # a steeper map magnifies the error of the interpolation
-_STEPS_OF_ALL, _MOST_STEPS = 3, 40
-_CLOSE = 1e-5  # of a cell; the mean has an error of its square
+_STEEPEST = 1e3  # of a piece: beyond, the mean hangs on levels that a guess does not resolve
+_STEEPEST_OF_SINGLE = 3.0  # changes of slope, in all, up to which float32 has the digits
+_STEPS = 6
+_CLOSE = 1e-7  # estimated error of the mean, in standard deviations
 
 
 def is_steep(monotone: MonotoneMap) -> Flags:
@@ -29,13 +24,12 @@ def is_steep(monotone: MonotoneMap) -> Flags:
 
 
 def recalibrated_mean(weights: Array, locs: Array, scales: Array, monotone: MonotoneMap) -> Array:
-    """Mean of ``g(F)``, (n,), with an error below 1e-7 of the standard deviation, at worst 1e-6.
+    """Mean of ``g(F)``, (n,), with an error of about 1e-7 standard deviations; nan if not found.
 
-    On a piece of g with slope b between the levels p and p', the mean is ``b (M(p') - M(p))``
-    with ``M(p) = int_0^p F^-1(u) du = p q - A(q)`` at the quantile q of p, where ``A(q) =
-    E max(q - Y, 0)`` has a closed form. Its derivative, F, and the next two have one as well:
-    a polynomial of degree seven through all four at both ends replaces A between the points of a
-    table, so that quantiles cost nothing that grows with the number of components.
+    On a piece of g with slope b between the levels p and p', the mean is ``b (M(p') - M(p))`` with
+    ``M(p) = int_0^p F^-1(u) du = max_q (p q - E max(q - Y, 0))``. The maximum is at the quantile q
+    of p and flat there, so a rough quantile is enough: with ``d = p - F(q)`` the maximum is
+    ``d^2 / 2f(q)`` higher than the value at q, up to ``f'(q) d^3 / 3 f(q)^3``.
 
     Parameters
     ----------
@@ -43,126 +37,75 @@ def recalibrated_mean(weights: Array, locs: Array, scales: Array, monotone: Mono
     monotone : MonotoneMap
         Not steep, see `is_steep`.
     """
-    centre = np.sum(weights * locs, axis=1)
-    offsets = locs - centre[:, None]
-    x = component_points(offsets, scales, _GRID, _NEAREST)
-    lower = np.zeros((len(x), monotone.x.shape[-1]))
-    lower[:, 1:-1] = _lower_means(x, _table(weights, offsets, scales, x), monotone.x[1:-1])
-    lower[:, -1] = np.sum(weights * offsets, axis=1)  # 0 but for the rounding of the centre
-    found: Array = centre + np.sum(monotone.slopes * np.diff(lower, axis=1), axis=1)
-    return found
+    centre, unit, m, s = standardized(weights, locs, scales)
+    bends = np.abs(np.diff(monotone.slopes, axis=-1))  # the mean is a sum of M times these
+    levels = monotone.x[None, 1:-1]
+    exact = np.broadcast_to(bends.sum(axis=-1) > _STEEPEST_OF_SINGLE, len(m))
+    lower = np.zeros((len(m), monotone.x.shape[-1]))  # M(0) = M(1) = 0 about the mean
+    error = np.zeros(len(m))
+    for rows in (~exact, exact):
+        if rows.any():
+            own = bends if bends.ndim == 1 else bends[rows]
+            w, offsets, widths = weights[rows], m[rows], s[rows]
+            if rows is not exact:
+                w, offsets, widths = as_single(w), as_single(offsets), as_single(widths)
+            lower[rows, 1:-1], error[rows] = _lower_means(w, offsets, widths, levels, own)
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean: Array = centre[:, 0] + unit[:, 0] * np.sum(monotone.slopes * np.diff(lower), axis=1)
+    return np.where(error <= _CLOSE, mean, np.nan)
 
 
-def _table(w: Array, m: Array, s: Array, x: Array) -> tuple[Array, ...]:
-    """A and its first three derivatives ``F``, ``f`` and ``f'`` at x, (n, P) each."""
-    if few_numbers(x, m):
-        weights, widths = w[:, None], s[:, None]
-        each = (x[:, :, None] - m[:, None]) / widths
-        pdf, cdfs = weights * normal_pdf(each), weights * ndtr(each)
-        parts = widths * (each * cdfs + pdf), cdfs, pdf / widths, -each * pdf / widths**2
-        return tuple(p.sum(axis=2) for p in parts)
-    phi, z, part, cdf = ndtr_for(m.shape[1]), *(np.empty(x.shape) for _ in range(3))
-    sums = tuple(np.zeros(x.shape) for _ in range(4))
-    shortfall, total, density, slope = sums
-    for k in range(m.shape[1]):
-        weight, scale = w[:, k, None], s[:, k, None]
-        np.subtract(x, m[:, k, None], out=z)
-        z /= scale
-        np.multiply(z, z, out=part)
+def _lower_means(w: Array, m: Array, s: Array, p: Array, bends: Array) -> tuple[Array, Array]:
+    """M at levels p, (1, k), of standardized mixtures as (n, k), and the error of the mean, (n,).
+
+    In the upper half from the other side, ``M(p) = max_q (-(1 - p) q - E max(Y - q, 0))``.
+    """
+    side = np.where(p > 0.5, -1.0, 1.0).astype(w.dtype)
+    tail = np.minimum(p, 1.0 - p).astype(w.dtype)
+    q = rough_quantiles(w, m, s, side * ndtri(tail)).astype(w.dtype)
+    found, error = np.empty(q.shape, dtype=w.dtype), np.empty(len(q))
+    busy = np.arange(len(q))
+    for _ in range(_STEPS):
+        at = q[busy]
+        shortfall, below, density, slope = _table(w[busy], m[busy], s[busy], at, side)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            missing = tail - below
+            step = missing / density
+            found[busy] = side * tail * at - shortfall + 0.5 * missing * step
+            own = bends if bends.ndim == 1 else bends[busy]
+            error[busy] = np.sum(own * np.abs(slope * step**3), axis=1) / 3.0
+            # Newton's step for the logarithm: in a tail the probability itself is nearly flat.
+            step = below / density * np.log(tail / below)
+        more = ~(error[busy] <= _CLOSE)
+        if not more.any():
+            break
+        # Steps of more than a standard deviation come from places without density.
+        q[busy] = at + side * np.clip(np.nan_to_num(step), -1.0, 1.0)
+        busy = busy[more]
+    return found, error
+
+
+def _table(w: Array, m: Array, s: Array, q: Array, side: Array) -> tuple[Array, ...]:
+    """``E max(side (q - Y), 0)``, the tail ``P(side Y < side q)``, ``f(q)`` and ``f'(q)``."""
+    shortfall, below, density, slope = (np.zeros_like(q) for _ in range(4))
+    for weight, loc, scale in component_blocks(q, w, m, s):
+        z = q - loc
+        z *= side / scale
+        part = z * z
         part *= -0.5
         part -= LOG_SQRT_2PI
         np.exp(part, out=part)
         part *= weight
-        shortfall += scale * part
+        tails = fast_ndtr(z)
+        tails *= weight
+        below += tails.sum(axis=0)
+        tails *= z
+        tails += part
+        tails *= scale
+        shortfall += tails.sum(axis=0)
         part /= scale
-        density += part
+        density += part.sum(axis=0)
         part *= z
         part /= scale
-        slope -= part
-        np.copyto(cdf, z)
-        phi(cdf, out=cdf)
-        cdf *= weight
-        total += cdf
-        z *= scale
-        z *= cdf
-        shortfall += z
-    return sums
-
-
-def _lower_means(x: Array, table: tuple[Array, ...], levels: Array) -> Array:
-    """``M(p) = p q - A(q)`` at levels p, (k,), as (n, k)."""
-    n, points = x.shape
-    p = np.broadcast_to(levels, (n, len(levels)))
-    cell = np.clip(search_rows(table[1], p), 1, points - 1)
-    right = cell + points * np.arange(n)[:, None]  # positions in the flat table
-    start, width = x.take(right - 1), x.take(right) - x.take(right - 1)
-    ends = [
-        (width**i * values.take(right - 1), width**i * values.take(right))
-        for i, values in enumerate(table)
-    ]
-    polynomial = _through(ends)
-    u = _solve(polynomial, width * p)
-    lower: Array = p * (start + width * u) - _value(polynomial, u)
-    return lower
-
-
-def _solve(polynomial: list[Array], slope: Array) -> Array:
-    """Where in [0, 1] polynomials have this slope, which rises between both ends, (n, k).
-
-    Newton steps, and halving where they would leave the bracket, first of all cells, then of
-    those that are not done.
-    """
-    first, second = (_derivative(polynomial, order) for order in (1, 2))
-    low, high = np.zeros(slope.shape), np.ones(slope.shape)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = (slope - first[0]) / (sum(first) - first[0])
-    u = np.where((share > 0.0) & (share < 1.0), share, 0.5)
-    for _ in range(_STEPS_OF_ALL):
-        u, low, high, _ = _step(first, second, slope, u, low, high)
-    at = np.nonzero(~_step(first, second, slope, u, low, high)[3])
-    if len(at[0]):
-        first, second = ([c[at] for c in each] for each in (first, second))
-        cell = slope[at], u[at], low[at], high[at]
-        for _ in range(_MOST_STEPS):
-            cell = cell[0], *_step(first, second, *cell)[:3]
-        u[at] = cell[1]
-    return u
-
-
-def _step(
-    first: list[Array], second: list[Array], slope: Array, u: Array, low: Array, high: Array
-) -> tuple[Array, Array, Array, Flags]:
-    """New u, the narrower bracket, and which u were good enough already."""
-    error = _value(first, u) - slope
-    low, high = np.where(error <= 0, u, low), np.where(error >= 0, u, high)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        newton = u - error / _value(second, u)
-    inside = (newton >= low) & (newton <= high)
-    return np.where(inside, newton, 0.5 * (low + high)), low, high, np.abs(newton - u) < _CLOSE
-
-
-def _through(ends: list[tuple[Array, Array]]) -> list[Array]:
-    """Coefficients of the polynomial on [0, 1] with values and three derivatives at both ends."""
-    start = [left / math.factorial(i) for i, (left, _) in enumerate(ends)]
-    d0, d1, d2, d3 = (
-        right - sum(math.perm(j, i) * start[j] for j in range(i, 4))
-        for i, (_, right) in enumerate(ends)
-    )
-    return [
-        *start,
-        35.0 * d0 - 15.0 * d1 + 2.5 * d2 - d3 / 6.0,
-        -84.0 * d0 + 39.0 * d1 - 7.0 * d2 + 0.5 * d3,
-        70.0 * d0 - 34.0 * d1 + 6.5 * d2 - 0.5 * d3,
-        -20.0 * d0 + 10.0 * d1 - 2.0 * d2 + d3 / 6.0,
-    ]
-
-
-def _derivative(coefficients: list[Array], order: int) -> list[Array]:
-    return [math.perm(i, order) * c for i, c in enumerate(coefficients)][order:]
-
-
-def _value(coefficients: list[Array], u: Array) -> Array:
-    value = coefficients[-1]
-    for coefficient in coefficients[-2::-1]:
-        value = value * u + coefficient
-    return value
+        slope += part.sum(axis=0)
+    return shortfall, below, density, -side * slope

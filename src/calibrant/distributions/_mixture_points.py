@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from calibrant.checks import Array, Flags
 
 FEW_COMPONENTS = 8  # up to which thinning does not pay
-_FEW_NUMBERS, _FEW_ROWS = 1 << 13, 8
+_FEW_NUMBERS, _FEW_ROWS = 1 << 15, 8
 _NEAREST = 0.8  # least distance between points, in scales of the component
 
 
@@ -17,6 +19,19 @@ def few_numbers(x: Array, locs: Array) -> bool:
     A loop over the components saves memory; for a single row it costs more than its numbers.
     """
     return bool(x.size * locs.shape[1] <= _FEW_NUMBERS)
+
+
+def component_blocks(x: Array, *parameters: Array) -> Iterator[tuple[Array, ...]]:
+    """Yield parameters, (n, K), as (B, n, 1), ready for points x, (n, P).
+
+    All components at once where they are few numbers, otherwise one after another. Sums over B
+    come out the same.
+    """
+    count = parameters[0].shape[1]
+    step = count if few_numbers(x, parameters[0]) else 1
+    columns = [np.ascontiguousarray(part.T)[:, :, None] for part in parameters]
+    for start in range(0, count, step):
+        yield tuple(part[start : start + step] for part in columns)
 
 
 def component_points(locs: Array, scales: Array, grid: Array, nearest: float = _NEAREST) -> Array:

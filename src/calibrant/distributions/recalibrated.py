@@ -158,8 +158,9 @@ class Recalibrated(Wrapper):
             mean[rows] = recalibrated_mean(base.weights, base.locs, base.scales, part.monotone)
 
         over_rows(len(self), self._cells_per_row(), work)
-        if steep.any():  # whether a row is one of these must not depend on the others
-            mean[steep] = self._take(np.flatnonzero(steep))._moments[0]
+        slow = steep | np.isnan(mean)
+        if slow.any():  # whether a row is one of these must not depend on the others
+            mean[slow] = self._take(np.flatnonzero(slow))._moments[0]
         return mean
 
     @cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,12 @@ from calibrant.estimators.predictor import Predictor
 from calibrant.estimators.saving import restore_estimator, save_estimator
 from calibrant.estimators.streamed_data import check_source, read_whole
 from calibrant.estimators.train import Trained, train
-from calibrant.estimators.validation import FitData, check_fit_data, check_inputs
+from calibrant.estimators.validation import (
+    FitData,
+    check_fit_data,
+    check_inputs,
+    may_fall_below_zero,
+)
 from calibrant.networks import GaussianHead, Head, Networks, NetworkSpec
 from calibrant.persistence import read_model
 from calibrant.tables import ArrowSource, ParquetSource, TableEncoder
@@ -138,6 +144,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         plan = self._plan(
             X, y, sample_weight, validation_data=validation_data, groups=groups, cv=cv
         )
+        self._offer_bound(y)
         (trained,) = train([plan])
         return self._finish(plan, trained)
 
@@ -315,6 +322,18 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         low, high = self.bounds or (None, None)
         if low is not None and high is not None and not low < high:
             raise ParameterError(f"bounds must be (low, high) with low < high, got {self.bounds}.")
+
+    def _offer_bound(self, y: Any) -> None:
+        """Warn if the target of a table, which has a name, is never negative but near zero."""
+        if self.target_name_ is None or (self.bounds or (None,))[0] is not None:
+            return
+        if may_fall_below_zero(y):
+            warnings.warn(
+                f"{self.target_name_} is never negative. bounds=(0, None) keeps the predictions "
+                "there as well.",
+                errors.ColumnWarning,
+                stacklevel=3,
+            )
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "predictor_"):

@@ -96,7 +96,7 @@ class WeightedMixture:
 
     def __call__(self, networks: Networks, x: Tensor) -> Distribution:
         """Mixtures with their epistemic part, or the distribution of a single network."""
-        return self.of_outputs(networks.head, networks.outputs(x))
+        return self.of_outputs(networks.head, networks.outputs(x).double())
 
     def of_outputs(self, head: Head, outputs: Tensor) -> Distribution:
         """Mixtures of outputs (M, n, n_outputs)."""

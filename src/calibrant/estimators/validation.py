@@ -312,3 +312,9 @@ def _as_data_errors() -> Iterator[None]:
         raise
     except ValueError as error:
         raise DataError(str(error)) from error
+
+
+def may_fall_below_zero(y: Any) -> bool:
+    """Whether a target without negative values is near enough to zero to be predicted below it."""
+    values = np.asarray(y, dtype=np.float64)
+    return bool(0.0 <= values.min() < 2.0 * values.std())

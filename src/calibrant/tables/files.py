@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import re
@@ -18,6 +19,7 @@ from calibrant.errors import DataError, DataWarning, MissingFileError, Parameter
 _SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet")
 _SUFFIXES_IN_WORDS = ".csv, .csv.gz, .tsv, .txt or .parquet"
 _SEPARATORS = (",", ";", "\t", "|")
+_CHUNK = 1 << 20  # bytes
 _MOST_BROKEN = 0.05  # share of lines that may be broken
 
 
@@ -28,7 +30,8 @@ def read_table(path: Path, *, text: Collection[str] = ()) -> pd.DataFrame:
     ----------
     path : Path
         Ends in .csv, .csv.gz, .tsv, .txt or .parquet. Text may be separated by commas, semicolons
-        (then with decimal commas, too), tabs or vertical bars.
+        (then with decimal commas, too), tabs or vertical bars. What is not UTF-8 is read as
+        UTF-16 if it says so, otherwise as Windows-1252, which contains Latin-1, with a warning.
     text : collection of str
         Columns of a text file to keep as text. A category "01" would otherwise be read as 1 from
         a file in which all values of the column are numbers.
@@ -54,11 +57,13 @@ def check_suffix(path: Path) -> str:
 
 def _read_csv(path: Path, text: Collection[str]) -> pd.DataFrame:
     try:
+        encoding = _encoding(path)
         # low_memory=False: types are inferred from whole columns, not from pieces of them.
         options: dict[str, Any] = {
             "dtype": dict.fromkeys(text, str),
             "low_memory": False,
-            **_dialect(path),
+            **_dialect(path, encoding),
+            "encoding": encoding,
         }
         try:
             frame: pd.DataFrame = pd.read_csv(path, **options)
@@ -73,10 +78,39 @@ def _read_csv(path: Path, text: Collection[str]) -> pd.DataFrame:
     return frame
 
 
-def _dialect(path: Path) -> dict[str, str]:
-    """Separator and decimal point: what cuts the first lines into most columns, all alike."""
+def _opened(path: Path, mode: str, **options: Any) -> Any:
     opened: Any = gzip.open if path.name.lower().endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+    return opened(path, mode, **options)
+
+
+def _encoding(path: Path) -> str:
+    """Encoding of a text file: UTF-8, or what spreadsheets write instead, with a warning."""
+    with _opened(path, "rb") as file:
+        start = file.read(_CHUNK)
+        if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return "utf-16"
+        decoder, chunk = codecs.getincrementaldecoder("utf-8")(), start
+        try:
+            while chunk:
+                decoder.decode(chunk)
+                chunk = file.read(_CHUNK)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            if b"\0" in start:  # no text at all; the error of reading it says more
+                return "utf-8-sig"
+            warnings.warn(
+                f"{path} is not UTF-8 and is read as Windows-1252 (Latin-1). If letters look "
+                "wrong, save it as UTF-8.",
+                DataWarning,
+                stacklevel=4,
+            )
+            return "cp1252"
+    return "utf-8-sig"
+
+
+def _dialect(path: Path, encoding: str) -> dict[str, str]:
+    """Separator and decimal point: what cuts the first lines into most columns, all alike."""
+    with _opened(path, "rt", encoding=encoding, newline="") as file:
         lines = list(islice(file, 20))
     widths = {}
     for separator in _SEPARATORS:
