@@ -253,7 +253,8 @@ def sentences(results: pd.DataFrame) -> str:
         limits = own.groupby("table").ecpe.mean()
         lines.append(
             f"{name}: ECPE at most 1.3 limits on {(limits <= 1.3).sum()}, at most 1.5 on "
-            f"{(limits <= 1.5).sum()} of {len(limits)} sets; median {own.seconds.median():.1f} s"
+            f"{(limits <= 1.5).sum()} of {len(limits)} sets"
+            + ("" if name in QUANTILE_MODELS else f"; median {own.seconds.median():.1f} s")
         )
     others = [each for each in RIVALS if each in set(results.method)]
     lines += [versus(results, "calibrate", other) for other in others]

@@ -16,7 +16,7 @@ from calibrant.calibration import as_distribution
 from calibrant.calibration.choice import _best
 from calibrant.distributions import Empirical, Normal
 from calibrant.errors import DataError, ParameterError
-from calibrant.metrics import coverage
+from calibrant.metrics import coverage, ecpe
 
 LEVELS = np.arange(1, 20) / 20
 
@@ -116,6 +116,20 @@ def test_a_calibrated_model_gets_no_worse(rows, fresh, quick) -> None:
     model = calibrate(truth, X, y, learner=quick)
     score = model.predict_dist(fresh[0]).crps(fresh[1]).mean()
     assert score <= 1.01 * truth(fresh[0]).crps(fresh[1]).mean()
+
+
+def test_grades_get_no_worse_and_keep_their_values(rows, fresh, quick) -> None:
+    X, grades, new = rows[0], np.round(rows[1]), np.round(fresh[1])
+
+    def model(X):
+        return np.round(2 * X[:, :1] + ndtri(LEVELS))
+
+    calibrated = calibrate(model, X, grades, levels=LEVELS, learner=quick)
+    dist, before = calibrated.predict_dist(fresh[0]), calibrated.source.predict(fresh[0])
+    assert dist.crps(new).mean() < 1.01 * before.crps(new).mean()
+    assert ecpe(dist, new) < 0.04
+    inner = np.abs(dist.median) <= 1
+    np.testing.assert_array_equal(dist.median[inner], np.round(dist.median[inner]))
 
 
 def test_a_correction_that_does_not_help_is_rolled_back(rows) -> None:

@@ -35,6 +35,7 @@ class Correction(Protocol):
         """Return the corrected distributions of n rows."""
 
 
+@savable_part
 @dataclass(frozen=True)
 class Unchanged:
     """The predicted distributions as they are."""

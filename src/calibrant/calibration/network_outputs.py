@@ -35,7 +35,9 @@ def read(raw: Any, output: str, levels: ArrayLike | None) -> Prediction:
             raise _not_finite(points)
         return points
     if output == "quantiles":
-        return quantiles_at(_one(raw, output), _needed(levels))
+        if levels is None:
+            raise ParameterError('output="quantiles" needs levels=, one for each column.')
+        return quantiles_at(_one(raw, output), levels)
     return from_torch(torch_distribution(raw, output))
 
 
@@ -190,12 +192,6 @@ def _one(raw: Any, output: str) -> Tensor:
     if not isinstance(raw, Tensor):
         raise _unexpected(output, "one tensor", raw)
     return raw
-
-
-def _needed(levels: ArrayLike | None) -> ArrayLike:
-    if levels is None:
-        raise ParameterError('output="quantiles" needs levels=, one for each column.')
-    return levels
 
 
 def _check_finite(*parts: Tensor) -> None:

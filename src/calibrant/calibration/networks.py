@@ -15,6 +15,7 @@ from torch.utils.data import default_collate
 
 from calibrant.calibration import network_outputs
 from calibrant.calibration.inputs import count_rows, take
+from calibrant.calibration.regressors import medians
 from calibrant.checks import Array, Index
 from calibrant.errors import DataError, ParameterError
 from calibrant.recalibration.models import Prediction
@@ -120,11 +121,7 @@ class NetworkSource:
 
     def _check_repeatable(self, X: Any, prediction: Prediction) -> None:
         rows = np.arange(min(16, count_rows(X)))
-        again = self.predict(take(X, rows))
-        first, second = (
-            part if isinstance(part, np.ndarray) else part.median
-            for part in (prediction[rows], again)
-        )
+        first, second = medians(prediction[rows]), medians(self.predict(take(X, rows)))
         # Sums over another batch size may differ in their last digits.
         if not np.allclose(first, second, rtol=1e-3, atol=1e-3 * (1e-12 + np.ptp(first))):
             raise ParameterError(

@@ -56,7 +56,7 @@ class ModelSource:
         """Return what the model predicts, after a look whether it is still the same model."""
         if self.probe is not None:
             rows, before = self.probe
-            now = _summary(self.ask(self.model, rows))
+            now = medians(self.ask(self.model, rows))
             if not np.allclose(now, before, rtol=1e-4, atol=1e-6 * (1e-300 + np.ptp(before))):
                 raise ParameterError(
                     f"The {type(self.model).__name__} has changed since it was calibrated: it "
@@ -71,9 +71,10 @@ class ModelSource:
     def with_probe(self, X: Any, prediction: Prediction) -> Self:
         """Remember the predictions of the first rows."""
         rows = np.arange(min(_PROBED, count_rows(X)))
-        probe = take(X, rows), _summary(prediction[rows])
+        probe = take(X, rows), medians(prediction[rows])
         return type(self)(self.model, self.ask, probe)
 
 
-def _summary(prediction: Prediction) -> Array:
+def medians(prediction: Prediction) -> Array:
+    """Return the medians of distributions, and points as they are, (n,)."""
     return prediction.median if isinstance(prediction, Distribution) else prediction

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
-from calibrant.calibration.corrections import CommonMap, ConditionalShape, Unchanged
+from calibrant.calibration.corrections import ConditionalShape
 from calibrant.calibration.inputs import table_or_none
 from calibrant.calibration.networks import NetworkSource
 from calibrant.calibration.quantile_models import how_to_ask
@@ -42,9 +42,7 @@ def save_calibrated(
     if model.features is not table_or_none:
         needs.append("features")
     arrays: dict[str, NDArray[Any]] = {}
-    learned: Any = None
-    if isinstance(correction, CommonMap):
-        learned = pack(correction, arrays, "map")
+    learned: Any = correction
     if isinstance(correction, ConditionalShape):
         if not is_savable(correction.network):
             raise ParameterError(
@@ -53,7 +51,7 @@ def save_calibrated(
                 "calibrant."
             )
         parts[_SHAPE] = correction.network.save
-        learned = pack(correction.finish, arrays, "map")
+        learned = correction.finish
     scale = model.residual_scale
     manifest = {
         "class": type(model).__name__,
@@ -62,7 +60,7 @@ def save_calibrated(
         "settings": pack(model.settings, arrays, "settings"),
         "residual_scale": None if scale is None else list(scale),
         "correction": model.chosen,
-        "learned": learned,
+        "learned": pack(learned, arrays, "map"),
         "atoms": pack(model.atoms, arrays, "atoms"),
         "bounds": None if model.bounds is None else pack(model.bounds, arrays, "bounds"),
         "scores": list(model.scores.items()),  # JSON would sort a dict
@@ -129,11 +127,8 @@ def _source(path: Path, kind: str, settings: dict[str, Any], model: Any, collate
 
 
 def _correction(path: Path, manifest: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Any:
-    name = manifest["correction"]
-    if name == Unchanged.name:
-        return Unchanged()
     learned = unpack(manifest["learned"], tensors)
-    if name == CommonMap.name:
+    if manifest["correction"] != ConditionalShape.name:
         return learned
     points = manifest["residual_scale"] is not None
     return ConditionalShape(load_any(path / _SHAPE, network=None), points, learned)
