@@ -41,7 +41,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "models": ("calibration", "forecasting"),
     "engines": ("estimators",),
     "experiments": ("models", "engines", "streaming", "plots", "report", "datasets", "methods"),
-    "cli": ("experiments",),
+    "tuning": ("experiments",),
+    "cli": ("experiments", "tuning"),
 }
 # `model.report(...)` is a convenience that looks upwards; it must stay inside its function.
 LATE_UPWARD = {("distributions", "report")}

@@ -26,6 +26,7 @@ from calibrant.cli.fit import fit
 from calibrant.cli.forecast import forecast
 from calibrant.cli.predict import predict
 from calibrant.cli.recalibrate import recalibrate
+from calibrant.cli.tune import tune
 from calibrant.errors import CalibrantError
 
 
@@ -84,7 +85,7 @@ def _describe(
 
 
 _COMMANDS = (
-    *(fit, predict, evaluate, recalibrate, compare, forecast, backtest),
+    *(fit, predict, evaluate, recalibrate, compare, tune, forecast, backtest),
     *(datasets, explain, demo, doctor),
 )
 for _command in _COMMANDS:

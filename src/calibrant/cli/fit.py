@@ -63,6 +63,10 @@ Storage = Annotated[
         show_default="temporary",
     ),
 ]
+Params = Annotated[
+    Path | None,
+    option.file(help="JSON of further parameters, such as calibrant tune writes."),
+]
 Lower = Annotated[float | None, typer.Option(help="Lower bound of the target.", metavar="X")]
 Upper = Annotated[float | None, typer.Option(help="Upper bound of the target.", metavar="X")]
 
@@ -74,6 +78,7 @@ def fit(
     method: Method = "mmd",
     quality: Quality = "default",
     minutes: Minutes = None,
+    params: Params = None,
     validation: Validation = None,
     test_size: option.TestSize = None,
     time: Time = None,
@@ -122,7 +127,9 @@ def fit(
     if minutes is not None and method != "mmd":
         raise ParameterError(f"--minutes is for --method mmd, got --method {method}.")
     common |= {} if minutes is None else {"time_budget": 60.0 * minutes}
-    model = _make_model(method, quality, epochs, bounds=bounds, **common)
+    model = make_model(method, quality, epochs, bounds=bounds, **common)
+    if params is not None:
+        _set_params(model, params)
     if engine == "ray" and is_parquet(train):
         given = {
             "--groups": groups,
@@ -233,6 +240,23 @@ def _validation_data(
     return data if weight is None else (*data, to_numbers(rows[weight], str(path)))
 
 
+def _set_params(model: NetworkRegressor, path: Path) -> None:
+    """Set the parameters of a JSON file."""
+    import json
+
+    from calibrant.errors import MissingFileError
+
+    try:
+        model.set_params(**json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        raise MissingFileError(f"There is no file {path} of parameters.") from error
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"{path} must hold a JSON object of parameters of {type(model).__name__}, such as "
+            f'{{"lr": 0.001}}: {error}'
+        ) from error
+
+
 def _bounds(lower: float | None, upper: float | None) -> tuple[float | None, float | None] | None:
     if lower is None and upper is None:
         return None
@@ -241,9 +265,10 @@ def _bounds(lower: float | None, upper: float | None) -> tuple[float | None, flo
     return lower, upper
 
 
-def _make_model(
+def make_model(
     method: str, quality: Any, epochs: int | None, **parameters: Any
 ) -> NetworkRegressor:
+    """Return the estimator of a method, with the quality and the limit of epochs of the options."""
     from calibrant import estimators
     from calibrant.estimators import limited_epochs
 

@@ -155,13 +155,14 @@ def fold_seconds(experiment: OwnTable, name: str) -> float:
     scale = len(split.y_train) / rows
     try:
         if candidate(name).role == "library":
-            return scale * _network_seconds(model, X, y, groups)
+            return scale * network_seconds(model, X, y, groups)
         return scale * _tree_seconds(model, X, y, groups)
     except CalibrantError:  # what is wrong is told where the method runs
         return 0.0
 
 
-def _network_seconds(model: Any, X: Any, y: Any, groups: Any) -> float:
+def network_seconds(model: Any, X: Any, y: Any, groups: Any) -> float:
+    """Estimate how long a network method takes to fit, by timing some of its steps."""
     from calibrant.estimators import training_seconds
 
     budget = getattr(model, "time_budget", None)
