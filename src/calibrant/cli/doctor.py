@@ -18,6 +18,7 @@ _UNLOCKS = {
     "gp": "DeepGPRegressor, deep Gaussian processes",
     "ray": "bench and compare on a Ray cluster (--engine ray)",
     "sktime": "dist.to_skpro(), distributions of skpro",
+    "tune": "calibrant tune, search for settings with Optuna",
     "rivals": "NGBoost, CatBoost, LightGBM with crepes and quantile-forest in bench and compare",
     "docs": "building the documentation (make docs)",
     "test": "running the tests (make test)",
