@@ -88,9 +88,10 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         `matching` and `ensemble` where they are None. "fast" is one Gaussian network with five
         epochs of matching given the input. "default" trains by the kernel score: up to 12,000 rows
         ten networks of each kind (``ensemble.kinds``) on five folds, dealt out twice, of two
-        submodels; on larger tables one of each kind, of eight submodels or four. "best" trains
-        three kinds of deeper networks of eight submodels on such folds, twice as long; up to 2,000
-        rows, where that gains nothing, of four submodels and a third longer than the default.
+        submodels (with half as wide layers up to 4,000 rows); on larger tables one of each kind,
+        of eight submodels or four. "best" trains three kinds of deeper networks of eight
+        submodels on such folds, twice as long; up to 2,000 rows, where that gains nothing, of four
+        submodels and a third longer than the default.
     time_budget : float or None
         Seconds to train in. What fits best takes the place of `quality`, from one small network to
         "best", after a few steps have been timed; training ends at the latest when the time is

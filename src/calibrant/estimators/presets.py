@@ -14,15 +14,18 @@ NetworkKind = Literal["relu", "silu", "neighbours"]
 
 _FULL_EPOCHS = 8_000  # rows up to which all epochs are needed; larger tables need fewer
 _FEW_ROWS = 2_000  # up to which smooth networks pay in the default, and deep ones do not in "best"
+_NARROW_ROWS = 4_000  # up to which layers of 128 units are as good as wider ones
+_NARROW = (128, 128)
 
 
 class EnsembleSize(NamedTuple):
-    """How many networks are trained, on which rows, of which kinds, with how many submodels."""
+    """How many networks are trained, on which rows, of which kinds and sizes."""
 
     members: int
     folds: int
     submodels: int
     kinds: tuple[NetworkKind, ...]
+    hidden: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,9 +154,9 @@ def default_size(n_rows: int) -> EnsembleSize:
     """
     kinds: tuple[NetworkKind, ...] = ("relu", "neighbours")
     if n_rows <= _FEW_ROWS:
-        return EnsembleSize(2, 5, 2, ("relu", "silu", "neighbours"))
+        return EnsembleSize(2, 5, 2, ("relu", "silu", "neighbours"), _NARROW)
     if n_rows <= 12_000:
-        return EnsembleSize(2, 5, 2, kinds)
+        return EnsembleSize(2, 5, 2, kinds, _NARROW if n_rows <= _NARROW_ROWS else None)
     return EnsembleSize(1, 0, 8 if n_rows <= 25_000 else 4, kinds)
 
 
