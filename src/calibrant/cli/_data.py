@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
@@ -61,7 +62,7 @@ def read_training_table(
     messages : Messages
     """
     roles = [name for name in others if name is not None]
-    return training_table(read_rows(path, target, roles, messages), [target, *roles], messages)
+    return training_table(read_rows(path, target, roles, messages), target, roles, messages)
 
 
 def read_rows(path: Path, target: str, others: Iterable[str], messages: Messages) -> pd.DataFrame:
@@ -78,12 +79,15 @@ def as_inputs(rows: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     return rows.astype(kinds)
 
 
-def training_table(rows: pd.DataFrame, roles: Collection[str], messages: Messages) -> TrainingTable:
+def training_table(
+    rows: pd.DataFrame, target: str, others: Collection[str], messages: Messages
+) -> TrainingTable:
     """Decide how the columns without a role are read, and say so."""
-    columns = rows.drop(columns=list(roles))
+    columns = rows.drop(columns=[target, *others])
     if columns.columns.empty:
         raise DataError("No columns are left to learn from, besides the target.")
-    encoder = TableEncoder().fit(columns)
+    targets = rows[target].to_numpy(dtype=np.float64)
+    encoder = TableEncoder().fit(columns).with_codes(columns, targets)
     if encoder.notes:  # plain numbers need no words
         messages.say(f"{encoder.describe()}\n")
     return TrainingTable(rows, columns, columns.drop(columns=encoder.left_out), encoder)

@@ -158,7 +158,7 @@ def fit(
     if test_size is not None:
         split = split_rows(rows, test_size, time=time, groups=groups, seed=seed)
         rows = split.train
-    table = training_table(rows, [target, *roles], messages)
+    table = training_table(rows, target, roles, messages)
     if lower is None and may_fall_below_zero(rows[target]):
         messages.note(
             f"{target} is never negative. --lower 0 (in Python bounds=(0, None)) keeps the "

@@ -140,7 +140,22 @@ def check_sample(
             "but the target y is None."
         )
     x = check_inputs(model, X, reset=reset)
-    return Sample(x, *_check_targets(x, y, sample_weight))
+    target, weight = _check_targets(x, y, sample_weight)
+    return Sample(_with_codes(model, X, x, target) if reset else x, target, weight)
+
+
+def _with_codes(
+    model: NetworkRegressor, X: Any, x: Array | Windows, target: Array
+) -> Array | Windows:
+    """Encode a frame anew where whole numbers turn out to be codes: their order means nothing."""
+    if isinstance(x, Windows) or model.encoder_ is None or not hasattr(X, "columns"):
+        return x
+    frame = as_frame(to_local(X))
+    encoder = model.encoder_.with_codes(frame, target)
+    if encoder is model.encoder_:
+        return x
+    model.encoder_ = encoder
+    return encoder.transform(frame)
 
 
 def check_groups(groups: Any, n_rows: int) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from itertools import combinations
 from typing import Any, cast
@@ -10,13 +11,19 @@ import numpy as np
 import pandas as pd
 
 from calibrant.checks import Array
-from calibrant.errors import DataError
-from calibrant.tables.categories import CodedColumn, OneHotColumn, encode_categories
+from calibrant.errors import DataError, DataWarning
+from calibrant.tables.categories import (
+    CodedColumn,
+    OneHotColumn,
+    encode_categories,
+    fit_categories,
+)
+from calibrant.tables.codes import are_codes, holds_whole_numbers, sample_rows, unexplained
 from calibrant.tables.columns import ColumnEncoder, DroppedColumn
 from calibrant.tables.conversion import check_finite
 from calibrant.tables.dates import DateColumn, DateDifference, days_between
 from calibrant.tables.description import ColumnRow, column_table, rows_of
-from calibrant.tables.kinds import fit_column, row_number
+from calibrant.tables.kinds import fit_column, names_a_time, row_number
 from calibrant.tables.numbers import DurationColumn, NumericColumn
 
 _MOST_DATES = 4  # of more date columns only the first few are compared
@@ -111,6 +118,43 @@ class TableEncoder:
             else each
             for each in self.encoders_
         ]
+        return encoder
+
+    def with_codes(self, frame: pd.DataFrame, y: Array) -> TableEncoder:
+        """Return the encoder with categories for whole numbers whose order says nothing about y.
+
+        A network learns little from the numbers of shops or patients unless they are categories.
+        Columns named after a time stay numbers, and so do decimals: ``frame.astype({"zone":
+        float})`` makes a quantity of whole numbers. Without such codes the result is the encoder
+        itself.
+
+        Parameters
+        ----------
+        frame : DataFrame of n rows
+            The training rows.
+        y : array of shape (n,)
+        """
+        may_be = [
+            j
+            for j, (name, column) in enumerate(frame.items())
+            if type(self.encoders_[j]) is NumericColumn
+            and holds_whole_numbers(column)
+            and not names_a_time(name)
+        ]
+        if not may_be:
+            return self
+        rows = sample_rows(len(y))
+        sample = frame.iloc[rows]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # `fit` has told of broken cells
+            rest = unexplained(self.transform(sample), y[rows])
+        codes = [j for j in may_be if are_codes(sample.iloc[:, j], rest)]
+        if not codes:
+            return self
+        encoder = TableEncoder()
+        encoder.differences_, encoder.encoders_ = self.differences_, list(self.encoders_)
+        for j in codes:
+            encoder.encoders_[j] = fit_categories(self.encoders_[j].name, frame.iloc[:, j])
         return encoder
 
     def transform(self, frame: pd.DataFrame) -> Array:

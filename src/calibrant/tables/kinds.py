@@ -63,7 +63,7 @@ def row_number(column: pd.Series[Any]) -> DroppedColumn | None:
     values = column.to_numpy()
     if column.is_unique and (_ID_NAME.fullmatch(name) or _ROW_NAME.fullmatch(name)):
         return DroppedColumn(name, "named like an identifier, no value twice", names_rows=True)
-    if _TIME_NAME.fullmatch(name):
+    if names_a_time(name):
         return None
     if _counts(values):
         reason = "whole numbers in steps of one are taken for row numbers"
@@ -72,6 +72,11 @@ def row_number(column: pd.Series[Any]) -> DroppedColumn | None:
         reason = "whole numbers near each other, but none twice, are taken for row numbers"
         return DroppedColumn(name, reason, names_rows=True)
     return None
+
+
+def names_a_time(name: object) -> bool:
+    """Whether a column is named after a time, such as "year" or "order_hour"."""
+    return _TIME_NAME.fullmatch(str(name)) is not None
 
 
 def _fit_numbers(name: str, column: pd.Series[Any]) -> ColumnEncoder:
