@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from tests.forecasting.conftest import hourly
 
-from calibrant import Forecaster, GlobalNetwork
+from calibrant import Forecaster, GlobalNetwork, backtest
 from calibrant.errors import CalibrantError, DataError, DataWarning, ParameterError
 from calibrant.metrics import coverage
 from calibrant.recalibration import AdaptiveRecalibrator
@@ -138,6 +138,19 @@ def test_units_do_not_matter() -> None:
     np.testing.assert_allclose(
         two.predict_quantiles(), 1e6 + 1000 * one.predict_quantiles(), atol=1
     )
+
+
+def test_backtest_and_predict_agree_at_an_origin() -> None:
+    y = daily(500)
+    result = backtest(forecaster(), y, start=400)
+    model = forecaster().fit(y.iloc[:400]).update(y.iloc[400:460])
+    dist = model.predict_dist()
+    for step, found in result.by_horizon.items():
+        row = int(np.flatnonzero(found.index == y.index[459 + step])[0])
+        np.testing.assert_allclose(
+            found.dist[row : row + 1].ppf([0.05, 0.5, 0.95]),
+            dist[step - 1 : step].ppf([0.05, 0.5, 0.95]),
+        )
 
 
 # ---- update, refit, save --------------------------------------------------------------------

@@ -10,6 +10,7 @@ from calibrant.forecasting._horizon_maps import (
     calibrated,
     learn_knots,
     normal_scores,
+    smooth_by_origin,
     smooth_over_steps,
     strictly_increasing,
 )
@@ -60,3 +61,12 @@ def test_smoothing_keeps_constants_and_equal_quantiles_move_apart() -> None:
     apart = strictly_increasing(np.array([[2.0, 1.0, 2.0], [0.0, 0.0, 0.0]]))
     assert np.all(np.diff(apart, axis=1) > 0)
     np.testing.assert_allclose(apart[0], [1.0, 2.0, 2.0])
+
+
+def test_knots_are_smoothed_over_the_steps_of_an_origin() -> None:
+    knots = [np.array([[0.0], [1.0]]), np.array([[2.0]])]
+    first, second = smooth_by_origin(knots, [np.array([10, 20]), np.array([20])])
+    # At the first origin the second step knows nothing yet.
+    assert first[0, 0] == 0.0
+    expected = smooth_over_steps(np.array([[1.0], [2.0]]))
+    np.testing.assert_allclose([first[1], second[0]], expected)

@@ -16,6 +16,7 @@ from calibrant.forecasting._horizon_maps import (
     calibrated,
     learn_knots,
     normal_scores,
+    smooth_by_origin,
     smooth_over_steps,
     strictly_increasing,
 )
@@ -195,6 +196,18 @@ class DirectSteps:
         new = tick + reach > seen[source.grid.code[origins]]
         kept = origins[new & _on_stride(tick, series, self.steps[0].stride)]
         return self._forecasts(series, source, kept, seen)
+
+    def joined(self, followed: list[tuple[StepForecasts, Distribution]]) -> list[Distribution]:
+        """Recalibrated forecasts of the steps, their knots averaged over steps as in `predict`."""
+        found = [dist for _, dist in followed if isinstance(dist, ScoreRecalibrated)]
+        if len(found) < self.horizon:  # no recalibration, or a step without any forecast
+            return [dist for _, dist in followed]
+        origins = [forecasts.origin for forecasts, _ in followed]
+        smooth = smooth_by_origin([dist.knots for dist in found], origins)
+        return [
+            ScoreRecalibrated(dist.base, knots, AdaptiveRecalibrator.levels)
+            for dist, knots in zip(found, smooth, strict=True)
+        ]
 
     def predict(self, series: SeriesFrame, ahead: int, steps: list[int]) -> Distribution:
         """Forecast all steps of the first series and target, then of the next.

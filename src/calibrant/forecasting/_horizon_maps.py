@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from calibrant.checks import Array
 from calibrant.distributions import Distribution, Quantiles
+from calibrant.forecasting._clock import Ticks
 
 _BANDWIDTH = 0.25  # in the logarithm of the step: step 100 learns from about 75 to 130
 _FARTHEST = 6.0  # normal score
@@ -55,6 +57,30 @@ def smooth_over_steps(values: Array, weights: Array | None = None) -> Array:
     if weights is not None:
         kernel = kernel * np.maximum(weights, 1e-9)
     return np.asarray(kernel @ values / kernel.sum(axis=1, keepdims=True))
+
+
+def smooth_by_origin(knots: list[Array], origins: list[Ticks]) -> list[Array]:
+    """Average the knots (n_h, Q) of each step with those that its neighbours have at that origin.
+
+    A step without a row at an origin has the knots of its last row before.
+
+    Parameters
+    ----------
+    knots : H arrays of shape (n_h, Q)
+    origins : H arrays of shape (n_h,)
+        In order of time; of several rows at one origin the last counts.
+    """
+    times = np.unique(np.concatenate(origins))
+    at = [np.searchsorted(times, each) for each in origins]
+    table = np.full((len(times), len(knots), knots[0].shape[1]), np.nan)
+    for step, (rows, own) in enumerate(zip(at, knots, strict=True)):
+        table[rows, step] = own
+    filled = pd.DataFrame(table.reshape(len(times), -1)).ffill().to_numpy().reshape(table.shape)
+    there = np.isfinite(filled[:, :, 0]).T  # H, times
+    total = smooth_over_steps(np.nan_to_num(filled).swapaxes(0, 1).reshape(len(knots), -1))
+    share = smooth_over_steps(there.astype(np.float64))
+    smooth = total.reshape(len(knots), len(times), -1) / share[..., None]
+    return [smooth[step, rows] for step, rows in enumerate(at)]
 
 
 def calibrated(dist: Quantiles, knots: Array) -> Quantiles:

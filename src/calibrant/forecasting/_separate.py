@@ -31,6 +31,10 @@ class SeparateSteps:
         """Forecast every known target after ``seen``, one tick per series, by step."""
         return [step.follow(series, seen) for step in self.steps]
 
+    def joined(self, followed: list[tuple[StepForecasts, Distribution]]) -> list[Distribution]:
+        """Recalibrated forecasts of the steps; each step learns alone."""
+        return [dist for _, dist in followed]
+
     def predict(self, series: SeriesFrame, ahead: int, steps: list[int]) -> Distribution:
         """Forecast all steps of the first series, then of the next.
 

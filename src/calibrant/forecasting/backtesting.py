@@ -146,12 +146,18 @@ def _forecasts(
 ) -> Iterator[tuple[int, Forecasts, StepForecasts]]:
     """Move the model on to longer series; yield the forecasts of origins in [since, until)."""
     shown = series.stacked() if model._is_direct else series
-    for step, forecasts in zip(model.steps_, model._advance(series), strict=True):
+    made = [
+        (step, forecasts, _recalibrated(step, forecasts, len(shown.ids), policy))
+        for step, forecasts in zip(model.steps_, model._advance(series), strict=True)
+        if forecasts.dist is not None
+    ]
+    followed = [(forecasts, dist) for _, forecasts, dist in made]
+    for (step, forecasts, _), dist in zip(made, model.model_.joined(followed), strict=True):
         kept = (forecasts.origin >= since) & (forecasts.origin < until)
-        if forecasts.dist is not None and kept.any():
-            dist = _recalibrated(step, forecasts, len(shown.ids), policy)[kept]
+        if kept.any():
             index = shown.index(forecasts.code[kept], forecasts.target[kept])
-            yield step.step, Forecasts(dist, forecasts.y[kept], index), forecasts.take(kept)
+            found = Forecasts(dist[kept], forecasts.y[kept], index)
+            yield step.step, found, forecasts.take(kept)
 
 
 def _baseline(
