@@ -134,7 +134,7 @@ def test_empty_and_truncated_files_are_named(folder, kept) -> None:
     path = folder / "1.parquet"
     content = path.read_bytes()
     path.write_bytes(content[: int(kept * len(content))])
-    with pytest.raises(DataError, match=r"1\.parquet can't be read: .*empty, cut off or no Parq"):
+    with pytest.raises(DataError, match=r"1\.parquet can't be read as Parquet: .*empty or cut off"):
         ParquetSource(folder)
 
 

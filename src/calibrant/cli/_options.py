@@ -116,7 +116,9 @@ Address = Annotated[
 Figure = Annotated[
     Path | None, file(callback=_check_figure, help="Figure to draw: .png, .svg or .pdf.")
 ]
-Predictions = Annotated[Path | None, file(help="File to write; without it CSV is printed.")]
+Predictions = Annotated[
+    Path | None, file(help="File, or folder of Parquet, to write; without it CSV is printed.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist already.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")]
 Silent = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]

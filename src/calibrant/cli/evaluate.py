@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from calibrant.estimators import NetworkRegressor
     from calibrant.metrics import Evaluation
     from calibrant.recalibration import Recalibrator
+    from calibrant.tables import ParquetSource
 
 Data = Annotated[
     Path, typer.Argument(help="Rows the model has not seen, with targets.", metavar="DATA")
@@ -79,6 +80,14 @@ def evaluate(
     models = {name: load_table_model(path) for name, path in paths.items()}
     first = next(iter(models))
     column = target or fitted_target(models[first], paths[first])
+    if not against and report is None:  # which need all rows in memory
+        from calibrant.cli._streams import large_source
+
+        source = large_source(data, column)
+        if source is not None:
+            result = _evaluate_source(models[first], source, data, group or [], coverage, messages)
+            _write(result, {first: result}, as_json=as_json, as_markdown=as_markdown)
+            return
     rows = read_observed(models.values(), data, [column, *(group or [])], messages)
     with messages.warnings_as_notes():
         forecasts = {name: _predict(each, rows, data, column) for name, each in models.items()}
@@ -89,6 +98,18 @@ def evaluate(
         for name, each in forecasts.items()
     }
     result = _compared(results) if against else results[first]
+    _write(result, results, as_json=as_json, as_markdown=as_markdown)
+    if report is not None:
+        title = f"{', '.join(paths)} on {data.name}"
+        options = {"overwrite": force, "groups": labels, "coverage": coverage, "title": title}
+        _write_report(report, forecasts, results, y, **options)
+        messages.say(f"Report: {report}")
+
+
+def _write(
+    result: Any, results: dict[str, Evaluation], *, as_json: bool, as_markdown: bool
+) -> None:
+    """Write the result, and the groups of every model below it."""
     if as_json:
         write_json(result.to_dict())
     elif as_markdown:
@@ -96,11 +117,29 @@ def evaluate(
     else:
         write_out(str(result))
         _write_groups(results)
-    if report is not None:
-        title = f"{', '.join(paths)} on {data.name}"
-        options = {"overwrite": force, "groups": labels, "coverage": coverage, "title": title}
-        _write_report(report, forecasts, results, y, **options)
-        messages.say(f"Report: {report}")
+
+
+def _evaluate_source(
+    model: NetworkRegressor | Recalibrator,
+    source: ParquetSource,
+    data: Path,
+    groups: list[str],
+    coverage: float,
+    messages: Messages,
+) -> Evaluation:
+    """Evaluate a model on Parquet files part by part."""
+    from calibrant.cli._models import model_inputs
+    from calibrant.streaming import evaluate_source
+
+    with messages.warnings_as_notes():
+        return evaluate_source(
+            model,
+            source,
+            groups=groups,
+            coverage=coverage,
+            inputs=lambda frame: model_inputs(model, frame, data),
+            verbose=messages.shows_progress,
+        )
 
 
 def _by_name(paths: list[Path]) -> dict[str, Path]:

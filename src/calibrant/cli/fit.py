@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 QUALITIES = ("fast", "default", "best")
 
 Train = Annotated[
-    Path, typer.Argument(help="Table to learn from: .csv, .csv.gz or .parquet.", metavar="TRAIN")
+    Path,
+    typer.Argument(
+        help="Table to learn from: .csv, .csv.gz, .parquet; or Parquet by folder or pattern.",
+        metavar="TRAIN",
+    ),
 ]
 Out = Annotated[Path, option.folder(help="Folder to save the model in.")]
 Method = Annotated[
@@ -151,6 +155,19 @@ def fit(
         if as_json:
             write_json({"model": str(out), **summary, "test": None})
         return
+    if not any([groups, weight, validation, test_size, use]):  # which need all rows in memory
+        from calibrant.cli._streams import large_source
+
+        source = large_source(train, target, drop or [])
+        if source is not None:
+            messages.say(f"{source.n_rows:,} rows, too many to be held in memory, are streamed.")
+            with messages.warnings_as_notes():
+                model.fit(source)
+            summary = _save(model, out, source.n_rows, None, messages, force=force)
+            messages.say(f"The model is in {out}. Try: calibrant evaluate {out} TEST")
+            if as_json:
+                write_json({"model": str(out), **summary, "test": None})
+            return
     roles = [name for name in (groups, weight, *(drop or [])) if name is not None]
     others = [*roles, *(use or []), *([] if time is None else [time])]
     rows = as_inputs(read_rows(train, target, others, messages), use or [])

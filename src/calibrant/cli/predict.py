@@ -15,6 +15,8 @@ from calibrant.errors import ParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from calibrant.tables import ParquetSource
+
 Keep = Annotated[
     list[str] | None,
     option.column(
@@ -62,6 +64,23 @@ def predict(
         _predict_on_ray(model, data, coverage or [0.9], quantile or [], keep or [], out, **how)
         Messages(quiet=quiet).say(f"The predictions are in {out}, in parts; row tells their order.")
         return
+    if out is not None and out.suffix in ("", ".parquet"):
+        from calibrant.cli._streams import large_source, parquet_source
+
+        source = (large_source if out.suffix else parquet_source)(data)
+        if source is not None:
+            _predict_source(
+                model,
+                source,
+                data,
+                coverage or [0.9],
+                quantile or [],
+                keep,
+                out,
+                force=force,
+                messages=Messages(quiet=quiet),
+            )
+            return
     check_table_output(out, force=force)
     import pandas as pd
 
@@ -85,6 +104,40 @@ def predict(
         write_json(_records(table))
     elif out is None:
         write_csv(table)
+
+
+def _predict_source(
+    model: Path,
+    source: ParquetSource,
+    data: Path,
+    coverages: list[float],
+    levels: list[float],
+    keep: list[str] | None,
+    out: Path,
+    *,
+    force: bool,
+    messages: Messages,
+) -> None:
+    """Predict the rows of Parquet files part by part, into a file or a folder of parts."""
+    from calibrant.cli._models import innermost, load_table_model, model_inputs
+    from calibrant.streaming import predict_parquet
+
+    fitted = load_table_model(model)
+    encoder = innermost(fitted).encoder_
+    named = keep or ([] if encoder is None else encoder.row_names)
+    with messages.warnings_as_notes():
+        columns = predict_parquet(
+            fitted,
+            source,
+            out,
+            coverage=coverages,
+            alpha=levels,
+            keep=[name for name in named if keep or name in source.schema.names],
+            inputs=lambda frame: model_inputs(fitted, frame, data, without=keep or []),
+            overwrite=force,
+            verbose=messages.shows_progress,
+        )
+    messages.say(f"{source.n_rows:,} rows in {out}: {', '.join(columns)}.")
 
 
 def _predict_on_ray(

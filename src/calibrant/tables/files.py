@@ -15,9 +15,11 @@ from typing import Any
 import pandas as pd
 
 from calibrant.errors import DataError, DataWarning, MissingFileError, ParameterError
+from calibrant.tables.sources import ParquetSource
 
 _SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet")
 _SUFFIXES_IN_WORDS = ".csv, .csv.gz, .tsv, .txt or .parquet"
+_FOLDERS = ("", ".parquet")  # suffixes of folders of Parquet files
 _SEPARATORS = (",", ";", "\t", "|")
 _CHUNK = 1 << 20  # bytes
 _MOST_BROKEN = 0.05  # share of lines that may be broken
@@ -29,13 +31,16 @@ def read_table(path: Path, *, text: Collection[str] = ()) -> pd.DataFrame:
     Parameters
     ----------
     path : Path
-        Ends in .csv, .csv.gz, .tsv, .txt or .parquet. Text may be separated by commas, semicolons
-        (then with decimal commas, too), tabs or vertical bars. What is not UTF-8 is read as
-        UTF-16 if it says so, otherwise as Windows-1252, which contains Latin-1, with a warning.
+        Ends in .csv, .csv.gz, .tsv, .txt or .parquet, or is a folder or pattern of Parquet files.
+        Text may be separated by commas, semicolons (then with decimal commas, too), tabs or
+        vertical bars. What is not UTF-8 is read as UTF-16 if it says so, otherwise as
+        Windows-1252, which contains Latin-1, with a warning.
     text : collection of str
         Columns of a text file to keep as text. A category "01" would otherwise be read as 1 from
         a file in which all values of the column are numbers.
     """
+    if any(sign in path.name for sign in "*?[") or (path.is_dir() and path.suffix in _FOLDERS):
+        return _read_parts(path)
     suffix = check_suffix(path)
     if not path.exists():
         raise MissingFileError(f"There is no file {path}.")
@@ -142,6 +147,16 @@ def _without_broken_lines(
     if len(broken) > 1:
         which = f"{len(broken)} broken lines are left out; {first}"
     warnings.warn(f"{path}: {which}.", DataWarning, stacklevel=4)
+    return frame
+
+
+def _read_parts(path: Path) -> pd.DataFrame:
+    """All rows of the Parquet files of a folder or a pattern."""
+    import pyarrow as pa
+
+    frame: pd.DataFrame = pa.Table.from_batches(
+        [part.batch for part in ParquetSource(path).parts()]
+    ).to_pandas()
     return frame
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PART_ROWS = 1 << 14  # rows that are decoded at a time
-_READ_AT_ONCE = 8  # pieces that a shuffled pass draws its parts from
+_READ_AT_ONCE = 4  # pieces that a shuffled pass draws its parts from
 
 
 class Part(NamedTuple):

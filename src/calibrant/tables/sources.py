@@ -320,5 +320,5 @@ def _as_data_errors(where: str) -> Iterator[None]:
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         said = " ".join(str(error).split()).rstrip(".")
         raise DataError(
-            f"{where} can't be read: {said}. Is the file empty, cut off or no Parquet file?"
+            f"{where} can't be read as Parquet: {said}. Is the file empty or cut off?"
         ) from error
