@@ -14,7 +14,6 @@ OPTIONS = ("--method", "heteroscedastic", "--folds", 2, "--device", "cpu")
 
 @pytest.fixture
 def options(data: Path, tmp_path: Path) -> list[object]:
-    pytest.importorskip("optuna")
     out = tmp_path / "tuning"
     return ["tune", data / "table.csv", "--target", "price", *OPTIONS, "--out", out]
 

@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-optuna = pytest.importorskip("optuna")
-
-from calibrant import evaluate  # noqa: E402
-from calibrant.errors import DataError, ParameterError  # noqa: E402
-from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor, Training  # noqa: E402
-from calibrant.experiments.estimates import Estimate  # noqa: E402
-from calibrant.tuning import TuningResult, tune  # noqa: E402
-from calibrant.tuning.search import Progress  # noqa: E402
+from calibrant import evaluate
+from calibrant.errors import DataError, ParameterError
+from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor, Training
+from calibrant.experiments.estimates import Estimate
+from calibrant.tuning import TuningResult, tune
+from calibrant.tuning.search import Progress
 
 MODEL = HeteroscedasticRegressor(hidden=(8,), epochs=10, device="cpu", random_state=0)
 

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
+import optuna
 import pytest
 
-optuna = pytest.importorskip("optuna")
-
-from calibrant import estimators  # noqa: E402
-from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor  # noqa: E402
-from calibrant.methods import METHODS  # noqa: E402
-from calibrant.tuning import own_settings, search_space, single_changes  # noqa: E402
+from calibrant import estimators
+from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor
+from calibrant.methods import METHODS
+from calibrant.tuning import own_settings, search_space, single_changes
 
 
 @pytest.mark.parametrize("name", METHODS)
