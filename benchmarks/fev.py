@@ -7,12 +7,15 @@
 
 The check of the protocol comes first: the MASE of seasonal naive must be the published one. A
 `Forecaster` is fitted once on the rows before the first window; after each window its 168 hours
-are given to `update`, which leaves the weights and moves the recalibration. "refitted" goes on
-training before each window (`refit(warm=True)`). Settings were chosen with --development, on the
-windows before the 20 that count. Finished runs are kept in --out and not repeated.
+are given to `update`, which leaves the weights and moves the recalibration. "refitted" also goes
+on training before every second window (`refit(warm=True)`). Settings were chosen with
+--development, on the windows before the 20 that count. Finished runs are kept in --out and not
+repeated.
 
 SQL is twice the pinball loss of the levels .1 ... .9 over the mean absolute seasonal difference of
-the history; WQL the same over the mean absolute outcome.
+the history; WQL the same over the mean absolute outcome. Joint paths are scored over days, the
+blocks of 24 steps: PIT values of their sums and maxima, energy and variogram score in units of the
+seasonal difference, each beside paths of independent steps.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ Array = NDArray[np.float64]
 HORIZON, WINDOWS, SEASON, WINDOW = 168, 20, 24, 336
 LEVELS = np.arange(1, 10) / 10
 PATHS = 500
+REFIT_EVERY = 2  # windows
 ETT = ["HUFL", "HULL", "MUFL", "MULL", "LUFL", "LULL", "OT"]
 AIR = ["CO(GT)", "C6H6(GT)", "NOx(GT)", "NO2(GT)"]
 KNOWN = ["T", "RH", "AH"]
@@ -112,47 +116,56 @@ def run(name: str, mode: str, seed: int, data: Path, cuts: list[int], settings: 
     first = slice(0, cuts[0])
     model.fit(long_frame(task, first), known_frame(task, first))
     fitted = time.process_time() - start
-    forecasts, totals = [], []
-    for cut in cuts:
-        if cut > cuts[0]:
+    forecasts, days = [], []
+    for window, cut in enumerate(cuts):
+        if window:
             new = slice(cut - HORIZON, cut)
             model.update(long_frame(task, new), known_frame(task, new))
-            if mode == "refitted":
+            if mode == "refitted" and window % REFIT_EVERY == 0:
                 model.refit(warm=True)
         ahead = slice(cut, cut + HORIZON)
         known = known_frame(task, ahead)
         forecasts.append(model.predict_dist(X=known))
-        totals.append(pits_of_days(model.predict_paths(PATHS, X=known, random_state=0), task, cut))
+        days.append(score_days(model.predict_paths(PATHS, X=known, random_state=0), task, cut))
     seconds = time.process_time() - start
-    scores = score(task, cuts, forecasts) | score_totals(np.concatenate(totals, axis=1))
+    scores = score(task, cuts, forecasts) | average_days(days)
     return {"seconds_fit": fitted, "seconds": seconds, **scores}
 
 
-def pits_of_days(paths: Array, task: Task, cut: int) -> Array:
-    """PIT values of sums over 24 steps, of joint paths and of independent steps, (2, n)."""
+def score_days(paths: Array, task: Task, cut: int) -> dict[str, Array]:
+    """Scores of complete days by joint paths, and by paths of independent steps."""
+    from calibrant.metrics import energy_score, variogram_score
+
     rng = np.random.default_rng(0)
-    y = (
-        task.values[:, cut : cut + HORIZON]
-        .transpose(0, 2, 1)
-        .reshape(-1, HORIZON // SEASON, SEASON)
-    )
-    actual = y.sum(axis=2)  # nan with a gap
-    found = []
-    for drawn in (paths, rng.permuted(paths, axis=0)):
-        sums = drawn.reshape(len(paths), *y.shape).sum(axis=3)
-        pit = (np.sum(sums < actual, axis=0) + rng.random(actual.shape)) / (len(paths) + 1)
-        found.append(np.where(np.isfinite(actual), pit, np.nan).ravel())
-    return np.stack(found)
+    scale = seasonal_scale(task.values[:, :cut]).reshape(-1, 1, 1)  # items x targets
+    y = task.values[:, cut : cut + HORIZON].transpose(0, 2, 1)
+    y = y.reshape(len(scale), -1, SEASON) / scale
+    complete = np.isfinite(y).all(axis=2)
+    y = y[complete]  # days, steps
+    found = {}
+    for name, drawn in (("joint", paths), ("independent", rng.permuted(paths, axis=0))):
+        days = drawn.reshape(PATHS, len(scale), -1, SEASON) / scale
+        days = days[:, complete].transpose(1, 0, 2)  # days, paths, steps
+        for what, of in (("totals", np.sum), ("maxima", np.max)):
+            below = np.sum(of(days, axis=2) < of(y, axis=1)[:, None], axis=1)
+            found[f"{what}_{name}"] = (below + rng.random(len(y))) / (PATHS + 1)
+        few = days[:, :100]
+        found[f"energy_{name}"] = energy_score(few, y) if len(y) else np.zeros(0)
+        found[f"variogram_{name}"] = variogram_score(few, y) if len(y) else np.zeros(0)
+    return found
 
 
-def score_totals(pits: Array) -> Record:
-    """Calibration of sums over 24 steps: joint paths, and independent steps beside them."""
-    names = ("totals", "totals_independent")
-    return {
-        f"{name}_{key}": value
-        for name, pit in zip(names, pits, strict=True)
-        for key, value in calibration(pit[:, None]).items()
-    }
+def average_days(days: list[dict[str, Array]]) -> Record:
+    """Calibration of sums and maxima, and mean scores of paths, over all days."""
+    scores: Record = {}
+    for name in days[0]:
+        values = np.concatenate([window[name] for window in days])
+        if name.startswith(("totals", "maxima")):
+            found = calibration(values[:, None])
+            scores[name] = {key: found[key] for key in ("coverage", "ecpe", "floor")}
+        else:
+            scores[name] = float(values.mean())
+    return scores
 
 
 def score(task: Task, cuts: list[int], forecasts: list[Any]) -> Record:
@@ -185,8 +198,11 @@ def calibration(pits: Array) -> Record:
     levels = np.arange(1, 100) / 100
     inside = [np.nanmean(np.where(there, distance <= p, np.nan), axis=0) - p for p in levels]
     n = round(float(there.sum(axis=0).mean()))
+    days = np.array_split(covered, max(1, len(by_step) // SEASON), axis=1)
     return {
         "coverage": [float(by_step.min()), float(by_step.mean()), float(by_step.max())],
+        "coverage_by_step": by_step.round(4).tolist(),
+        "coverage_by_day": [float(np.nanmean(day)) for day in days],
         "ecpe": float(np.abs(inside).mean()),
         "floor": noise_floor(n).ecpe,
         "outcomes_per_step": n,
@@ -276,29 +292,45 @@ def show(records: list[Record]) -> None:
         figures = ", ".join(f"{who} {sql:.3f}" for who, sql in list(PUBLISHED[name].items())[1:])
         print(f"\n{name}; published SQL: {figures}")
         for mode, runs in of_task.groupby("mode", sort=False):
-            low, mean, high = np.mean(runs["coverage"].tolist(), axis=0)
-            spread = f" +- {runs['sql'].std():.4f}" if len(runs) > 1 else ""
-            print(f"  {mode}, {len(runs)} seeds: SQL {runs['sql'].mean():.4f}{spread}, WQL "
-                  f"{runs['wql'].mean():.4f}")  # fmt: skip
-            print(
-                f"    90% intervals cover {low:.1%} / {mean:.1%} / {high:.1%} "
-                "(least, mean, most of the 168 steps)"
-            )
-            print(
-                f"    ECPE of a step {runs['ecpe'].mean():.4f}, floor "
-                f"{runs['floor'].mean():.4f} for {runs['outcomes_per_step'].iloc[0]} outcomes"
-            )
-            for name, what in (("totals", "joint paths"), ("totals_independent", "independent")):
-                print(
-                    f"    totals over 24 steps, {what}: ECPE {runs[f'{name}_ecpe'].mean():.4f}, "
-                    f"floor {runs[f'{name}_floor'].mean():.4f}, 90% intervals cover "
-                    f"{np.mean(runs[f'{name}_coverage'].tolist()):.1%}"
-                )
+            show_runs(str(mode), runs)
             print(
                 f"    {runs['seconds_fit'].mean():.0f} s to fit, {runs['seconds'].mean():.0f} s "
                 "in all"
             )
     print("\n" + "\n".join(dict.fromkeys(table["machine"])))
+
+
+def show_runs(mode: str, runs: pd.DataFrame) -> None:
+    """Print the scores and the calibration of one mode."""
+    spread = f" +- {runs['sql'].std():.4f}" if len(runs) > 1 else ""
+    print(f"  {mode}, {len(runs)} seeds: SQL {runs['sql'].mean():.4f}{spread}, WQL "
+          f"{runs['wql'].mean():.4f}")  # fmt: skip
+    n = runs["outcomes_per_step"].iloc[0]
+    by_step = np.mean(runs["coverage_by_step"].tolist(), axis=0)
+    band = 1.96 * np.sqrt(0.9 * 0.1 / n)
+    print(
+        f"    90% intervals cover {by_step.min():.1%} / {by_step.mean():.1%} / {by_step.max():.1%} "
+        f"(least, mean, most of 168 steps); {np.mean(np.abs(by_step - 0.9) <= band):.0%} of the "
+        f"steps lie within 90% +- {band:.1%}, where 95% of them would if calibrated and the {n} "
+        "outcomes independent"
+    )
+    days = np.mean(runs["coverage_by_day"].tolist(), axis=0)
+    print(f"    by day: {', '.join(f'{day:.1%}' for day in days)}")
+    ecpe, floor = runs["ecpe"].mean(), runs["floor"].mean()
+    print(f"    ECPE of a step {ecpe:.4f}, {ecpe / floor:.2f} floors of {floor:.4f}")
+    for how in ("joint", "independent"):
+        parts = []
+        for what in ("totals", "maxima"):
+            found = pd.DataFrame(runs[f"{what}_{how}"].tolist())
+            parts.append(
+                f"{what} ECPE {found['ecpe'].mean():.4f} "
+                f"({found['ecpe'].mean() / found['floor'].mean():.1f} floors)"
+            )
+        print(
+            f"    days, {how} steps: {', '.join(parts)}, energy score "
+            f"{runs[f'energy_{how}'].mean():.3f}, variogram score "
+            f"{runs[f'variogram_{how}'].mean():.1f}"
+        )
 
 
 def main() -> None:
