@@ -62,7 +62,7 @@ class Job:
     epochs: int
     batch: int  # rows of a worker
     components: int = 5
-    frequencies: int = 150
+    frequencies: int = 1044
 
     @property
     def flops_per_row(self) -> float:
@@ -277,8 +277,8 @@ def print_members(n_rows: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--weights", type=int, default=180_000, help="of one network")
-    parser.add_argument("--submodels", type=int, default=2)
+    parser.add_argument("--weights", type=int, default=129_416, help="of one network")
+    parser.add_argument("--submodels", type=int, default=8)
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--measure", action="store_true", help="time steps on this machine")

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from calibrant.engines import fit_on_ray, predict_on_ray, ray_cluster
+from calibrant.engines import RayFit, fit_on_ray, predict_on_ray, ray_cluster
 from calibrant.errors import CalibrantError, MissingDependencyError, ParameterError
-from calibrant.estimators import MMDRegressor
+from calibrant.estimators import LaplaceRegressor, MMDRegressor
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9"])
@@ -18,6 +18,11 @@ def test_an_unreachable_address_fails_at_once(address: str) -> None:
         ray_cluster(address).__enter__()
     with pytest.raises(ParameterError, match="not an address host:port"):
         ray_cluster("localhost:port").__enter__()
+
+
+def test_a_method_that_needs_all_rows_is_refused() -> None:
+    with pytest.raises(ParameterError, match="LaplaceRegressor needs all rows in one place"):
+        RayFit.prepare(LaplaceRegressor(), None, label_column="y")
 
 
 @pytest.mark.parametrize("call", [fit_on_ray, predict_on_ray])

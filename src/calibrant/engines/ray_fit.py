@@ -15,7 +15,7 @@ import torch
 
 from calibrant.checks import Flags
 from calibrant.engines.ray import import_ray
-from calibrant.errors import CalibrantError, DataError
+from calibrant.errors import CalibrantError, DataError, ParameterError
 from calibrant.estimators import NetworkRegressor
 from calibrant.estimators.parameters import Training, check_parameters
 from calibrant.estimators.plan import Group, Plan
@@ -135,6 +135,10 @@ class RayFit:
         Both are drawn at random block by block; all other rows are only trained on.
         """
         check_parameters(model)
+        if not model._reads_streams:
+            raise ParameterError(
+                f"{type(model).__name__} needs all rows in one place: use fit, or MMDRegressor."
+            )
         columns = dataset.columns() or []
         if label_column not in columns:
             listed = ", ".join(columns[:10]) + (" ..." if len(columns) > 10 else "")
@@ -278,12 +282,13 @@ class Sides:
     def of(self, block: pa.Table) -> tuple[pa.Table, Flags, Flags]:
         """Rows of a block that have a target; which are held out, and which of them are drawn."""
         import pyarrow.compute as pc
+        from pandas.util import hash_pandas_object
 
         gaps = pc.is_null(block[self.label_column], nan_is_null=True)
         known = block.filter(pc.invert(gaps))
-        target = known[self.label_column].to_numpy()
-        content = zlib.crc32(np.ascontiguousarray(target).astype(str).tobytes())
-        draws = np.random.default_rng([self.seed, content]).random(len(target))
+        hashes = hash_pandas_object(known[self.label_column].to_pandas(), index=False).to_numpy()
+        content = zlib.crc32(hashes.tobytes())
+        draws = np.random.default_rng([self.seed, content]).random(len(hashes))
         held_out = draws < self.held_out
         return known, held_out, draws < self.held_out + (1.0 - self.held_out) * self.sample
 

@@ -40,10 +40,10 @@ def fit_members(model: Model, run: Run, workers: int, *data: Any, **options: Any
     Examples
     --------
     >>> import numpy as np
-    >>> from calibrant import MMDRegressor
+    >>> from calibrant import DeepEnsembleRegressor
     >>> from calibrant.engines import fit_members, run_serial
     >>> X = np.linspace(-1, 1, 200)[:, None]
-    >>> model = MMDRegressor(epochs=1, matching__epochs=1, random_state=0)
+    >>> model = DeepEnsembleRegressor(members=2, epochs=1, random_state=0)
     >>> fit_members(model, run_serial, 2, X, X[:, 0]).predict(X).shape
     (200,)
     """

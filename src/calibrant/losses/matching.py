@@ -62,8 +62,8 @@ class DistributionMatchingLoss(nn.Module):
     process_group : torch ProcessGroup or None
         Processes of a data-parallel training, for example ``torch.distributed.group.WORLD``. The
         loss is that of the rows of all of them, and its gradients, averaged over the processes,
-        are those of one process with all rows. Marginal matching under Gaussian kernels sends a
-        few hundred numbers, every other form its rows.
+        are those of one process with all rows. Marginal matching under Gaussian kernels sends
+        dozens to thousands of numbers, however many rows there are; every other form its rows.
 
     Notes
     -----
