@@ -285,7 +285,7 @@ def main() -> None:
     parser.add_argument("--members", action="store_true", help='divide the networks of "best"')
     options = parser.parse_args()
     if options.measure:
-        return print_measured((128, 1024, 8192))
+        return print_measured((128, 1024))
     if options.members:
         return print_members(600)
     del options.measure, options.members

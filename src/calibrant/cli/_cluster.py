@@ -32,15 +32,13 @@ def fit_on_cluster(
     from calibrant.engines import default_scaling, fit_on_ray, ray_cluster
 
     source = ParquetSource(str(path), target=target, drop=drop)
-    with ray_cluster(address, workers) as ray, _storage(storage, address) as where:
+    with ray_cluster(address, workers), _storage(storage, address) as where:
         from ray.train import FailureConfig, RunConfig
 
         run_config = RunConfig(storage_path=where, failure_config=FailureConfig(max_failures=3))
-        files = [each.path for each in source.files]
-        dataset = ray.data.read_parquet(files, columns=source.schema.names)
         fit_on_ray(
             model,
-            dataset,
+            source,
             label_column=target,
             scaling_config=default_scaling(workers),
             run_config=run_config,

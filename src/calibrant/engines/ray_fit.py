@@ -15,6 +15,7 @@ import torch
 
 from calibrant.checks import Flags
 from calibrant.engines.ray import import_ray
+from calibrant.engines.ray_predict import ROW, numbered_rows
 from calibrant.errors import CalibrantError, DataError, ParameterError
 from calibrant.estimators import NetworkRegressor
 from calibrant.estimators.parameters import Training, check_parameters
@@ -23,7 +24,7 @@ from calibrant.estimators.scaling import Scaler, scaled_target
 from calibrant.estimators.streamed_data import HELD_OUT_ROWS, SAMPLE_ROWS
 from calibrant.estimators.train import restored, run_plans
 from calibrant.estimators.validation import check_fit_data
-from calibrant.tables import TableEncoder
+from calibrant.tables import ParquetSource, TableEncoder
 from calibrant.training import Checkpoint, Checkpoints, MemberRows, Rows, Workers
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def fit_on_ray(
     ----------
     model : estimator
         It is fitted in place.
-    dataset : ray.data.Dataset
+    dataset : ray.data.Dataset or ParquetSource
         A table, with the target among its columns.
     label_column : str
         Column of the target. Rows without it are left out.
@@ -139,6 +140,9 @@ class RayFit:
             raise ParameterError(
                 f"{type(model).__name__} needs all rows in one place: use fit, or MMDRegressor."
             )
+        n_rows = dataset.n_rows if isinstance(dataset, ParquetSource) else dataset.count()
+        if isinstance(dataset, ParquetSource):
+            dataset = numbered_rows(dataset).drop_columns([ROW])
         columns = dataset.columns() or []
         if label_column not in columns:
             listed = ", ".join(columns[:10]) + (" ..." if len(columns) > 10 else "")
@@ -146,7 +150,6 @@ class RayFit:
                 f"The dataset has no column {label_column!r}, which label_column names. "
                 f"Its columns are: {listed}."
             )
-        n_rows = dataset.count()
         fraction = (model.training or Training()).validation_fraction
         sides = Sides(
             label_column,

@@ -78,7 +78,7 @@ def map_on_ray(
     from ray.data import ActorPoolStrategy
 
     most = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
-    dataset = _numbered(data) if isinstance(data, ParquetSource) else data
+    dataset = numbered_rows(data) if isinstance(data, ParquetSource) else data
     return dataset.map_batches(
         _Actor,
         fn_constructor_args=(function,),
@@ -127,8 +127,8 @@ class _Actor:
         return self._function(frame)
 
 
-def _numbered(source: ParquetSource) -> Any:
-    """Rows of a source as a Ray dataset, read by row groups, with their numbers."""
+def numbered_rows(source: ParquetSource) -> Any:
+    """Rows of a source as a Ray dataset, read by row groups, with their numbers in "row"."""
     import ray.data
 
     count = len(source.pieces())

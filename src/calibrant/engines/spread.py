@@ -33,7 +33,7 @@ def fit_members(model: Model, run: Run, workers: int, *data: Any, **options: Any
     run : callable
         An engine with its options, such as ``partial(run_on_ray, address="auto")``.
     workers : int
-        Number of parts of about equal size to train.
+        Number of parts that the networks of each kind are divided into.
     *data, **options
         Arguments of `fit`.
 
@@ -64,13 +64,12 @@ def _train(item: tuple[int, Plan]) -> Trained:
 
 
 def split_plan(plan: Plan, parts: int) -> list[Plan]:
-    """Plans of some of the networks of one kind each, about as many of them as `parts`."""
-    most = -(-plan.n_networks // parts)
+    """Plans of some of the networks of one kind each: `parts` for every kind."""
     split = []
     for group in plan.groups:
-        # Members that share a loss, or read other inputs, are trained as one.
+        # Members that share a loss are trained as one.
         shared = any(stage.shared_loss for stage in group.stages)
-        size = len(group.seeds) if shared else most
+        size = len(group.seeds) if shared else -(-len(group.seeds) // parts)
         for start in range(0, len(group.seeds), size):
             own = _members(group, slice(start, start + size))
             split.append(replace(plan, groups=(own,), verbose=False))
