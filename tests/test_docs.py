@@ -99,6 +99,10 @@ def test_pictures_are_there_small_and_drawn_by_a_command() -> None:
 def test_nothing_is_loaded_from_elsewhere() -> None:
     config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert "  font: false" in config
-    assert "extra_javascript" not in config
+    extras = re.search(r"\nextra_javascript:\n((?:  - .*\n)+)", config)
+    assert extras is not None
+    scripts = [line.removeprefix("  - ") for line in extras[1].splitlines()]
+    assert scripts == ["javascripts/search.js"]  # ours, in the repository
+    assert "://" not in (DOCS / scripts[0]).read_text(encoding="utf-8")
     for page in PAGES:
         assert not re.search(r"!\[.*?\]\(https?:|<script|<img[^>]+https?:", page.read_text())
