@@ -18,7 +18,7 @@ setup: $(VENV)/.installed ## create .venv and install the pinned packages
 demo: $(VENV)/.installed ## fit, score and draw a first model; report and figures land in demo/
 	$(BIN)/calibrant demo --out demo
 
-extras: $(VENV)/.installed-rivals $(VENV)/.installed-ray ## install tree packages and Ray, which some tests use
+extras: $(addprefix $(VENV)/.installed-,rivals ray onnx mlflow) ## install what some tests use: trees, Ray, ONNX, MLflow
 
 test: $(VENV)/.installed-test ## formatting, lint, types, then the tests with coverage
 	$(BIN)/ruff format --check .

@@ -22,6 +22,7 @@ from calibrant.cli.demo import demo
 from calibrant.cli.doctor import doctor
 from calibrant.cli.evaluate import evaluate
 from calibrant.cli.explain import explain
+from calibrant.cli.export import export
 from calibrant.cli.fit import fit
 from calibrant.cli.forecast import forecast
 from calibrant.cli.predict import predict
@@ -85,7 +86,7 @@ def _describe(
 
 
 _COMMANDS = (
-    *(fit, predict, evaluate, recalibrate, compare, tune, forecast, backtest),
+    *(fit, predict, evaluate, recalibrate, export, compare, tune, forecast, backtest),
     *(datasets, explain, demo, doctor),
 )
 for _command in _COMMANDS:

@@ -68,9 +68,9 @@ def evaluate(
     """Score a model: calibration beside its noise floor, sharpness, scores and a verdict."""
     option.check_one_format(json=as_json, markdown=as_markdown)
     if report is not None:
-        from calibrant.report import check_free
+        from calibrant.persistence import check_file_free
 
-        check_free(report, overwrite=force)
+        check_file_free(report, overwrite=force)
     from calibrant.cli._data import group_labels
     from calibrant.cli._models import fitted_target, load_table_model, read_observed
     from calibrant.metrics import evaluate as evaluate_forecast

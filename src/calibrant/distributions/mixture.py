@@ -178,7 +178,7 @@ class Mixture(Distribution):
         """
         if self.locs.shape[1] <= _SCALE_CLASSES * _IN_A_CLASS:
             return self
-        by_scale = np.argsort(self.scales, axis=1)
+        by_scale = np.argsort(self.scales, axis=1, kind="stable")
         parts = [
             _merge_neighbours(*_take(by_scale[:, columns], self.weights, self.locs, self.scales))
             for columns in np.array_split(np.arange(by_scale.shape[1]), _SCALE_CLASSES)
@@ -200,7 +200,7 @@ def _take(index: NDArray[np.intp], *arrays: Array) -> tuple[Array, ...]:
 
 def _merge_neighbours(w: Array, m: Array, s: Array) -> tuple[Array, Array, Array]:
     """Sort components, (n, K), by location and merge neighbours to 12 normals, (n, 12) each."""
-    w, m, s = _take(np.argsort(m, axis=1), w, m, s)
+    w, m, s = _take(np.argsort(m, axis=1, kind="stable"), w, m, s)
     starts = np.linspace(0, w.shape[1], _IN_A_CLASS, endpoint=False).astype(np.intp)
     total = np.add.reduceat(w, starts, axis=1)
     share = w / np.maximum(np.repeat(total, np.diff([*starts, w.shape[1]]), axis=1), 1e-300)

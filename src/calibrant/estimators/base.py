@@ -274,6 +274,41 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         self._check_fitted()
         save_estimator(self, path, overwrite=overwrite)
 
+    def to_onnx(
+        self,
+        path: str | os.PathLike[str],
+        levels: ArrayLike = (0.05, 0.25, 0.5, 0.75, 0.95),
+        *,
+        encoded: bool = False,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the fitted model as one ONNX graph, from features to calibrated quantiles.
+
+        Inputs: ``features``, the columns of numbers as (n, p) or sequences (n, steps, d), float64,
+        NaN for gaps; and, where the table had categories, ``texts``, (n, q). The metadata of the
+        file names the columns in their order. Outputs, float64: ``mean`` and ``stddev``, (n,), and
+        ``quantiles``, (n, L). They equal those of `predict_dist` to 1e-5 of the spread.
+
+        A model that looks up neighbours writes its training rows into the file; where several of
+        them are equally near, another of them may count as the nearest.
+
+        Parameters
+        ----------
+        path : path
+            File to write, whole or not at all.
+        levels : sequence of float
+            Levels of the quantiles.
+        encoded : bool, default False
+            Let the graph begin after the encoding: its input is what
+            ``model.encoder_.transform(frame)`` returns. For tables with dates and durations.
+        overwrite : bool, default False
+            Replace an existing file.
+        """
+        from calibrant.estimators.to_onnx import write_onnx
+
+        self._check_fitted()
+        write_onnx(self, path, levels, encoded=encoded, overwrite=overwrite)
+
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, network: nn.Module | None = None) -> Self:
         """Load a model that `save` wrote; its predictions are identical.

@@ -14,7 +14,7 @@ from calibrant.persistence import savable_part
 
 _COUNT = 16  # neighbours that are used
 _SEARCHED = 40  # neighbours that are searched; a network knows three quarters of them or more
-_FEW = 4
+FEW = 4
 _FOLDS = 5
 _NEAR = 1e-3  # share of the median distance of the last neighbour below which rows are equal
 
@@ -155,7 +155,7 @@ def _numbers(distance: Array, y: Array, near: float) -> Array:
         [
             y[:, 0],
             (weight * y).sum(axis=1) / weight.sum(axis=1),
-            y[:, :_FEW].mean(axis=1),
+            y[:, :FEW].mean(axis=1),
             y.mean(axis=1),
             y.std(axis=1),
             np.log(distance[:, 0] + near),

@@ -45,6 +45,14 @@ class PeriodicEmbedding(nn.Module):
         self.weight = nn.Parameter(weight.uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(size, _WIDTH).uniform_(-bound, bound))
         self.n_outputs = n_features + _WIDTH * size
+        self.turn = 2.0 * math.pi
+
+    @torch.no_grad()
+    def use_radians(self) -> None:
+        """Store frequencies and phases per radian, so that no factor is left that could round."""
+        self.frequencies.mul_(self.turn)
+        self.phases.mul_(self.turn)
+        self.turn = 1.0
 
     def sources(self) -> Tensor:
         """Input that each output is computed from, (n_outputs,)."""
@@ -69,7 +77,7 @@ class PeriodicEmbedding(nn.Module):
         """Embedded rows (M, n, n_outputs) of rows (M, n, d), from the `parts` of M members."""
         chosen = x if self.all_columns else x[..., columns[0]]
         turns = torch.addcmul(phases[:, :, None], chosen.mT[..., None], frequencies[:, :, None])
-        waves = torch.cos(2.0 * math.pi * turns)  # (M, columns, n, 16)
+        waves = torch.cos(self.turn * turns)  # (M, columns, n, 16)
         # (M c, n, 16) @ (M c, 16, 3): one product for each column of each member, all at once
         mixed = torch.baddbmm(
             bias.flatten(0, 1)[:, None], waves.flatten(0, 1), weight.flatten(0, 1)

@@ -9,6 +9,7 @@ A model that contains others, such as a recalibrator or a forecaster, has their 
 own, and the digests of their manifests in its manifest.
 """
 
+from calibrant.persistence.files import check_file_free, write_file
 from calibrant.persistence.folders import (
     check_class,
     check_free,
@@ -22,6 +23,7 @@ from calibrant.persistence.parts import pack, savable_part, unpack
 
 __all__ = [
     "check_class",
+    "check_file_free",
     "check_free",
     "is_savable",
     "load_any",
@@ -30,5 +32,6 @@ __all__ = [
     "savable_model",
     "savable_part",
     "unpack",
+    "write_file",
     "write_model",
 ]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import html
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from calibrant.checks import check_level, name_of
-from calibrant.errors import MissingFileError, OutputExistsError
 from calibrant.metrics import Evaluation
+from calibrant.persistence import check_file_free, write_file
 from calibrant.report._page import render
 from calibrant.report.scored_forecast import score_forecasts
 
@@ -33,17 +31,7 @@ class Report:
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the page to a file, whole or not at all."""
-        target = check_free(path, overwrite=overwrite)
-        handle, work = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.absolute().parent)
-        try:
-            with open(handle, "w", encoding="utf-8") as file:
-                file.write(self.html)
-            # mkstemp makes files that nobody else can read; a report is for others.
-            os.chmod(work, 0o666 & ~_umask())
-            os.replace(work, target)
-        except BaseException:
-            Path(work).unlink(missing_ok=True)
-            raise
+        write_file(path, self.html.encode(), overwrite=overwrite)
 
     def __repr__(self) -> str:
         return f"Report of {len(self.html) / 1e6:.1f} MB; save(path) writes it to a file."
@@ -143,8 +131,7 @@ def write_report(
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
-    >>> from calibrant.distributions import Normal
+    >>>     >>> from calibrant.distributions import Normal
     >>> from calibrant.report import write_report
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "report.html")
@@ -152,30 +139,7 @@ def write_report(
     ...     path.read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    check_free(path, overwrite=overwrite)  # before the work, not after it
+    check_file_free(path, overwrite=overwrite)  # before the work, not after it
     report = build_report(models, X, y, **options)
     report.save(path, overwrite=overwrite)
     return report
-
-
-def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
-    """Raise an error if the file can't be written: it exists, or its folder does not."""
-    target = Path(path)
-    if not target.absolute().parent.is_dir():
-        raise MissingFileError(
-            f"There is no folder {target.parent} to write {target.name} into. Create it first."
-        )
-    if target.is_dir():
-        raise OutputExistsError(f"{target} is a folder. Choose another name.")
-    if target.exists() and not overwrite:
-        raise OutputExistsError(
-            f"{target} exists already. Choose another name, or overwrite it (overwrite=True, "
-            "--force on the command line)."
-        )
-    return target
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,0 +1,357 @@
+"""A predictor as one torch module: from rows to mean, spread and calibrated quantiles.
+
+`Predictor` returns distributions, which a file for other runtimes can't hold. This module runs the
+same steps on tensors, for chosen levels.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from calibrant.checks import Array
+from calibrant.distributions.torch_mixture import TorchMixture
+from calibrant.errors import ParameterError
+from calibrant.estimators.combine import (
+    MatchedMoments,
+    PointSpread,
+    SingleNetwork,
+    WeightedMixture,
+    normal_of_points,
+)
+from calibrant.estimators.neighbours import FEW, Neighbours
+from calibrant.estimators.predictor import Predictor
+from calibrant.networks import GaussianHead, MixtureHead, PeriodicEmbedding, PointHead, Recurrent
+
+_MOST_NEIGHBOURS = 200_000  # training rows
+
+
+class Summary(NamedTuple):
+    """What the module returns for n rows and L levels, in target units."""
+
+    mean: Tensor  # (n,)
+    stddev: Tensor  # (n,)
+    quantiles: Tensor  # (n, L)
+
+
+class TorchPredictor(nn.Module):
+    """Networks > mixture > calibration map > atoms and bounds, in float64.
+
+    With Z the recalibrated mixture of a row, the prediction is ``h(Z)``: h moves the values of a
+    cell to its atom and those beyond the bounds onto them, and leaves the others where they are.
+    Quantiles are ``h(F^-1(g^-1(level)))``. Mean and spread have closed forms: the map g has pieces
+    of constant slope, between which the density of Z is a multiple of that of the mixture.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        Without dropout passes or samples.
+    levels : sequence of float
+        Levels of the quantiles, inside (0, 1).
+    """
+
+    loc: Tensor
+    scale: Tensor
+    limit: Tensor
+    target_loc: Tensor
+    target_scale: Tensor
+    noise: Tensor
+    stretch: Tensor
+    levels: Tensor
+    knots: Tensor
+    common: Tensor
+    anchors: Tensor
+    anchor_levels: Tensor
+    edges: Tensor
+    values: Tensor
+    constant: Tensor
+
+    def __init__(self, predictor: Predictor, levels: Sequence[float]) -> None:
+        super().__init__()
+        check_exportable(predictor)
+        self.combine = predictor.combine
+        self.head = predictor.networks.head
+        self.members = nn.ModuleList(
+            _plain(predictor.networks.part(slice(i, i + 1)).single)
+            for i in range(predictor.networks.size)
+        )
+        scaler, target = predictor.features.scaler, predictor.target
+        self.has_limit = scaler.limit is not None
+        each = predictor.networks.size // len(predictor.specs)
+        self.widths = [spec.n_inputs for spec in predictor.specs for _ in range(each)]
+        known = predictor.features.neighbours
+        self.neighbours = None if known is None else TorchNeighbours(known)
+        mapping = predictor.map
+        ends = [0.0, 1.0]
+        register_constants(
+            self,
+            loc=scaler.loc,
+            scale=scaler.scale,
+            limit=scaler.limit or 1.0,
+            target_loc=target.loc,
+            target_scale=target.scale,
+            noise=getattr(predictor.combine, "noise", None) or 0.0,
+            stretch=getattr(predictor.combine, "stretch", 1.0),
+            levels=levels,
+            knots=ends if mapping is None else mapping.common.x,
+            common=[ends] if mapping is None else mapping.common.y[None],
+            anchors=[] if mapping is None else mapping.means,
+            anchor_levels=[]
+            if mapping is None
+            else np.pad(mapping.levels, [(0, 0), (1, 1)], constant_values=(0.0, 1.0)),
+            **_pieces(predictor),
+        )
+
+    def forward(self, x: Tensor) -> Summary:
+        """Mean, standard deviation and quantiles.
+
+        Parameters
+        ----------
+        x : tensor of shape (n, d), or (n, steps, d) for sequences, float64
+            Encoded inputs, without gaps.
+        """
+        raw = self._mixture(self._features(x)).affine(self.target_loc, self.target_scale)
+        centre = raw.mean
+        heights = self._heights(centre)
+        slopes = heights.diff(dim=1) / self.knots.diff()
+        tail, upper = self._tails(heights, slopes)
+        inner = self.knots[1:-1]
+        beyond = torch.cat([tail, torch.minimum(inner, 1.0 - inner).expand(x.shape[0], -1)], dim=1)
+        above = torch.cat([upper, (inner > 0.5).expand(x.shape[0], -1)], dim=1)
+        # Distances from the mean: they do not cancel far from zero.
+        offsets = raw.affine(-centre[:, None], torch.ones_like(self.target_scale))
+        found = offsets.ppf(beyond, above)
+        split = len(self.levels)
+        first, second = self._moments(offsets, found[:, split:], heights, slopes, centre)
+        variance = torch.clamp(second - first.square(), min=0.0)
+        quantiles = self._moved(centre[:, None] + found[:, :split])
+        return Summary(centre + first, variance.sqrt(), quantiles)
+
+    def _features(self, x: Tensor) -> Tensor:
+        """Scaled inputs and, for models that use them, features of the nearest training rows."""
+        scaled = (x - self.loc) / self.scale
+        if self.has_limit:
+            scaled = scaled / torch.sqrt(1.0 + (scaled / self.limit).square())
+        if self.neighbours is None:
+            return scaled
+        return torch.cat([scaled, self.neighbours(scaled)], dim=1)
+
+    def _mixture(self, x: Tensor) -> TorchMixture:
+        """Combine the outputs of the networks, in units of the scaled target."""
+        reads = zip(self.members, self.widths, strict=True)
+        outputs = torch.stack([member(x[..., :width]) for member, width in reads])  # (M, n, k)
+        combine = self.combine
+        if isinstance(combine, PointSpread):
+            points = normal_of_points(outputs)
+            return _one_normal(points.loc, (points.variance + self.noise).sqrt())
+        weights, locs, scales = self._components(outputs)
+        if isinstance(combine, MatchedMoments):
+            means = (weights * locs).sum(dim=2)
+            away = locs - means[:, :, None]
+            within = (weights * (scales.square() + away.square())).sum(dim=2)
+            between = (means - means.mean(dim=0)).square().mean(dim=0)
+            return _one_normal(means.mean(dim=0), (within.mean(dim=0) + between).sqrt())
+        shares = np.ones(len(outputs))
+        if isinstance(combine, WeightedMixture):
+            locs, scales = self._stretched(weights, locs, scales)
+            shares = np.repeat(combine.shares, len(outputs) // len(combine.shares))
+        share = torch.as_tensor(shares / shares.sum()).to(weights)
+        parts = weights * share[:, None, None], locs, scales
+        mixture = TorchMixture(*(part.transpose(0, 1).flatten(1) for part in parts))
+        return mixture.reduced() if len(outputs) > 1 else mixture
+
+    def _components(self, outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Weights, means and standard deviations of every network, (M, n, K) each."""
+        if isinstance(self.head, MixtureHead):
+            mixture = self.head.torch_distribution(outputs)
+            normals = cast(torch.distributions.Normal, mixture.component_distribution)
+            return mixture.mixture_distribution.probs, normals.loc, normals.scale
+        one = cast(torch.distributions.Normal, self.head.torch_distribution(outputs))
+        return torch.ones_like(one.loc)[..., None], one.loc[..., None], one.scale[..., None]
+
+    def _stretched(self, weights: Tensor, locs: Tensor, scales: Tensor) -> tuple[Tensor, Tensor]:
+        """As `combine.stretched`: locations and scales about the mean of each network."""
+        head, factor = self.head, self.stretch
+        if not isinstance(head, MixtureHead):
+            return locs, factor * scales
+        free = np.tile(np.arange(head.components + head.spikes) < head.components, head.submodels)
+        movable = torch.as_tensor(free, device=locs.device)
+        own = torch.where(movable, weights, 0.0)
+        total = own.sum(dim=2, keepdim=True)
+        centre = torch.where(total > 0, (own * locs).sum(dim=2, keepdim=True) / total, 0.0)
+        moved = centre + factor * (locs - centre)
+        return torch.where(movable, moved, locs), torch.where(movable, factor * scales, scales)
+
+    def _heights(self, centre: Tensor) -> Tensor:
+        """Levels of the calibration map at its knots, (n, k + 2), given the predicted mean."""
+        if not len(self.anchors):
+            return self.common.expand(centre.shape[0], -1)
+        right = torch.clamp((self.anchors < centre[:, None]).sum(dim=1), 1, len(self.anchors) - 1)
+        start, end = self.anchors[right - 1], self.anchors[right]
+        share = torch.clamp((centre - start) / (end - start), 0.0, 1.0)[:, None]
+        return (1.0 - share) * self.anchor_levels[right - 1] + share * self.anchor_levels[right]
+
+    def _tails(self, heights: Tensor, slopes: Tensor) -> tuple[Tensor, Tensor]:
+        """``g^-1(level)`` as the nearer tail, and whether that is the upper one, (n, L) each."""
+        level = self.levels[:, None]
+        piece = (heights[:, None, 1:-1] <= level).sum(dim=2)  # (n, L)
+        slope = torch.gather(slopes, 1, piece)
+        past = (self.levels - torch.gather(heights, 1, piece)) / slope
+        left = (torch.gather(heights, 1, piece + 1) - self.levels) / slope
+        below, above = self.knots[piece] + past, (1.0 - self.knots)[piece + 1] + left
+        return torch.minimum(below, above), below > above
+
+    def _moments(
+        self, offsets: TorchMixture, cuts: Tensor, heights: Tensor, slopes: Tensor, centre: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """First and second moment of ``h(Z) - centre``, (n,) each.
+
+        Parameters
+        ----------
+        offsets : TorchMixture
+            Distances of the mixture from the centre.
+        cuts : tensor of shape (n, k)
+            Its quantiles at the inner knots of the map.
+        """
+        partial = offsets.partial_moments(torch.cat([cuts, self._edges_from(centre)], dim=1))
+        inner, at_edges = partial.split([cuts.shape[1], len(self.edges)], dim=1)
+        # Moments up to the level of a knot: the error of a cut counts twice only.
+        missing = (self.knots[1:-1] - inner[:, :, 0])[:, :, None]
+        powers = torch.stack([torch.ones_like(cuts), cuts, cuts.square()], dim=2)
+        whole = torch.stack([torch.ones_like(centre), offsets.mean, offsets.variance], dim=1)
+        knots = [torch.zeros_like(whole)[:, None], inner + missing * powers, whole[:, None]]
+        moments = torch.cat(knots, dim=1)  # of the mixture, (n, k + 2, 3)
+        steps = slopes[:, :, None] * moments.diff(dim=1)
+        mapped = torch.cat([torch.zeros_like(whole)[:, None], steps.cumsum(dim=1)], dim=1)
+        if not len(self.edges):
+            return mapped[:, -1, 1], mapped[:, -1, 2]
+        piece = (self.knots[1:-1] <= at_edges[:, :, :1]).sum(dim=2)  # (n, E)
+        own = piece[:, :, None].expand(-1, -1, 3)
+        rise = at_edges - torch.gather(moments, 1, own)
+        at_edges = torch.gather(mapped, 1, own) + torch.gather(slopes, 1, piece)[:, :, None] * rise
+        ends = torch.zeros_like(mapped[:, :1]), at_edges, mapped[:, -1:]
+        between = torch.cat(ends, dim=1).diff(dim=1)  # (n, E + 1, 3)
+        away = self.values - centre[:, None]
+        mass = between[:, :, 0]
+        first = torch.where(self.constant > 0, away * mass, between[:, :, 1])
+        second = torch.where(self.constant > 0, away.square() * mass, between[:, :, 2])
+        return first.sum(dim=1), second.sum(dim=1)
+
+    def _edges_from(self, centre: Tensor) -> Tensor:
+        return self.edges - centre[:, None]
+
+    def _moved(self, y: Tensor) -> Tensor:
+        """``h(y)``: the atom of a cell, the bound beyond it, or y itself."""
+        if not len(self.edges):
+            return y
+        interval = (self.edges < y[:, :, None]).sum(dim=2)
+        return torch.where(self.constant[interval] > 0, self.values[interval], y)
+
+
+class TorchNeighbours(nn.Module):
+    """The features of `Neighbours`, by comparing every row with all training rows."""
+
+    x: Tensor
+    y: Tensor
+    near: Tensor
+    loc: Tensor
+    scale: Tensor
+
+    def __init__(self, known: Neighbours) -> None:
+        super().__init__()
+        self.count = known.count
+        given = {name: getattr(known, name) for name in ("x", "y", "near", "loc", "scale")}
+        register_constants(self, **given)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features (n, 7) of scaled inputs (n, d)."""
+        squares = self.x.square().sum(dim=1) - 2.0 * x @ self.x.mT  # without those of x itself
+        nearest = squares.topk(self.count, dim=1, largest=False).indices
+        # From differences: the squares of close rows cancel.
+        away = x[:, None] - self.x[nearest]
+        distance, order = away.square().sum(dim=2).sqrt().sort(dim=1)
+        y = torch.gather(self.y[nearest], 1, order)
+        return (neighbour_features(distance, y, self.near) - self.loc) / self.scale
+
+
+def neighbour_features(distance: Tensor, y: Tensor, near: Tensor) -> Tensor:
+    """As in `Neighbours.describe` before its scaling, (n, 7)."""
+    weight = 1.0 / (distance + near)
+    features = (
+        y[:, 0],
+        (weight * y).sum(dim=1) / weight.sum(dim=1),
+        y[:, :FEW].mean(dim=1),
+        y.mean(dim=1),
+        (y - y.mean(dim=1, keepdim=True)).square().mean(dim=1).sqrt(),
+        torch.log(distance[:, 0] + near),
+        torch.log(distance[:, -1] + near),
+    )
+    return torch.stack(features, dim=1)
+
+
+def register_constants(module: nn.Module, **values: object) -> None:
+    """Register float64 buffers."""
+    for name, value in values.items():
+        module.register_buffer(name, torch.as_tensor(np.array(value, dtype=np.float64)))
+
+
+def check_exportable(predictor: Predictor) -> None:
+    """Raise an error for steps that the module can't run, and name what can."""
+    combine, head = predictor.combine, predictor.networks.head
+    instead = "Use MMDRegressor, DeepEnsembleRegressor or HeteroscedasticRegressor instead."
+    known = predictor.features.neighbours
+    if known is not None and len(known.y) > _MOST_NEIGHBOURS:
+        raise ParameterError(
+            f"The model looks up the nearest of {len(known.y):,} training rows, and the exported "
+            f"one would compare every row with all of them; at most {_MOST_NEIGHBOURS:,} can be "
+            'exported. Fit it with ensemble=Ensemble(kinds=("relu", "silu")), without neighbours.'
+        )
+    if getattr(combine, "passes", 0):
+        raise ParameterError(f"Monte-Carlo dropout passes can't be exported. {instead}")
+    combined = isinstance(combine, SingleNetwork | MatchedMoments | WeightedMixture | PointSpread)
+    if not combined or not isinstance(head, GaussianHead | MixtureHead | PointHead):
+        what = type(head if combined else combine).__name__
+        raise ParameterError(f"Predictions by {what} can't be exported. {instead}")
+
+
+def _plain(network: nn.Module) -> nn.Module:
+    """Copy of a network in float64 on the CPU, without fused layers and numbers that round."""
+    plain = copy.deepcopy(network).double().cpu().eval().requires_grad_(False)
+    for module in plain.modules():
+        if isinstance(module, Recurrent):
+            module.stepwise = True  # runtimes have no recurrent layers in float64
+        if isinstance(module, PeriodicEmbedding):
+            module.use_radians()
+    return plain
+
+
+def _one_normal(loc: Tensor, scale: Tensor) -> TorchMixture:
+    return TorchMixture(torch.ones_like(loc)[:, None], loc[:, None], scale[:, None])
+
+
+def _pieces(predictor: Predictor) -> dict[str, Array]:
+    """Where h is constant: edges (E,), and values of the E + 1 intervals between them.
+
+    An interval excludes its lower edge and includes its upper one, as the cells of atoms do.
+    """
+    low, high = predictor.bounds or (None, None)
+    floor, ceiling = -np.inf if low is None else low, np.inf if high is None else high
+    points, starts, stops = predictor.atoms.cells.T
+    cuts = np.unique([*starts, *stops, floor, ceiling])
+    edges = cuts[np.isfinite(cuts)]
+    left, right = np.append(-np.inf, edges), np.append(edges, np.inf)
+    cell = np.searchsorted(stops, right)
+    within = np.append(starts, np.inf)[cell] <= left
+    constant = within | (right <= floor) | (left >= ceiling)
+    nearest = np.where(right <= floor, floor, ceiling)
+    values = np.clip(np.where(within, np.append(points, 0.0)[cell], nearest), floor, ceiling)
+    return {
+        "edges": edges,
+        "values": np.where(constant, values, 0.0),
+        "constant": constant.astype(np.float64),
+    }
