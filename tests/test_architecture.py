@@ -39,6 +39,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "calibration": ("estimators",),
     "forecasting": ("estimators",),
     "models": ("calibration", "forecasting"),
+    "adapters": ("models",),
     "engines": ("estimators",),
     "experiments": ("models", "engines", "streaming", "plots", "report", "datasets", "methods"),
     "tuning": ("experiments",),

@@ -14,7 +14,7 @@ from calibrant import DeepEnsembleRegressor, HeteroscedasticRegressor, MMDRegres
 from calibrant.checks import Array
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, OutputExistsError, ParameterError
-from calibrant.estimators import Matching
+from calibrant.estimators import Ensemble, Matching
 
 LEVELS = [0.01, 0.1, 0.5, 0.9, 0.99]
 QUICK: dict[str, Any] = {"hidden": (8,), "epochs": 2, "random_state": 0, "device": "cpu"}
@@ -48,7 +48,8 @@ def assert_equal(path: Path, inputs: dict[str, Any], expected: Distribution) -> 
 def test_default_from_a_messy_table(tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx")
     frame, y = messy_table()
-    model = MMDRegressor(**QUICK, bounds=(0.0, None), matching=Matching(epochs=1)).fit(frame, y)
+    few = {"matching": Matching(epochs=1), "ensemble": Ensemble(members=1, folds=2)}
+    model = MMDRegressor(**QUICK, **few, bounds=(0.0, None)).fit(frame, y)
     path = tmp_path / "model.onnx"
     model.to_onnx(path, LEVELS)
     about = {each.key: json.loads(each.value) for each in onnx.load(path).metadata_props}

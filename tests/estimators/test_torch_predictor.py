@@ -20,7 +20,7 @@ from calibrant import (
 )
 from calibrant.checks import Array
 from calibrant.errors import ParameterError
-from calibrant.estimators import Ensemble, Matching, NetworkRegressor
+from calibrant.estimators import Matching, NetworkRegressor
 from calibrant.estimators import torch_predictor as module
 from calibrant.estimators.calibration_map import CalibrationMap
 from calibrant.estimators.predictor import Predictor
@@ -124,4 +124,3 @@ def test_too_many_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_NEIGHBOURS", 100)
     with pytest.raises(ParameterError, match=r"nearest of 300 training rows.*without neighbours"):
         TorchPredictor(mmd().predictor_, LEVELS)
-    assert Ensemble(kinds=("relu", "silu")).kinds is not None

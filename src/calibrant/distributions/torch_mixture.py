@@ -131,14 +131,14 @@ class TorchMixture(NamedTuple):
         """Return a mixture of at most 48 components, as `Mixture.reduced` does."""
         if self.locs.shape[1] <= _SCALE_CLASSES * _IN_A_CLASS:
             return self
-        by_scale = self.scales.sort(dim=1).indices  # stable on the CPU, as in other runtimes
+        by_scale = _order(self.scales)
         columns = np.array_split(np.arange(self.locs.shape[1]), _SCALE_CLASSES)
         parts = [self._take(by_scale[:, c[0] : c[-1] + 1])._merge_neighbours() for c in columns]
         return TorchMixture(*(torch.cat(part, dim=1) for part in zip(*parts, strict=True)))
 
     def _merge_neighbours(self) -> TorchMixture:
         """Sort components by location and merge neighbours to 12 normals."""
-        w, m, s = self._take(self.locs.sort(dim=1).indices)
+        w, m, s = self._take(_order(self.locs))
         count = w.shape[1]
         starts = np.linspace(0, count, _IN_A_CLASS, endpoint=False).astype(np.intp)
         group = np.searchsorted(starts, np.arange(count), side="right") - 1
@@ -160,6 +160,13 @@ class TorchMixture(NamedTuple):
     def _standard(self, y: Tensor) -> Tensor:
         """``(y - m) / s`` for every component, (n, L, K)."""
         return (y[:, :, None] - self.locs[:, None]) / self.scales[:, None]
+
+
+def _order(values: Tensor) -> Tensor:
+    """Positions that sort each row; equal values, such as fixed scales, keep their order."""
+    if torch.compiler.is_exporting():
+        return values.sort(dim=1).indices  # runtimes of ONNX keep it, torch has to be asked
+    return values.sort(dim=1, stable=True).indices
 
 
 def _pdf_and_tail(z: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,1 @@
+"""Models of calibrant inside other tools; each module imports the tool that it is named after."""
