@@ -397,7 +397,7 @@ def _features_in_words(plan: Plan) -> str:
     if plan.features.neighbours is None:
         return words
     kind, more = _KIND_NAMES[len(plan.groups) - 1], plan.features.neighbours.n_features
-    return f"{words}, for the {kind} also {more} of the nearest training rows"
+    return f"{words}, for the {kind} also {more} of the nearest rows"
 
 
 def _stage_in_words(stage: Stage) -> str:
