@@ -91,3 +91,15 @@ def test_each_class_adds_to_the_constraints_of_its_bases_or_replaces_them() -> N
             check_parameters(model)
     with pytest.raises(ParameterError, match=r"'folds' parameter of Ensemble .* Got -1"):
         check_parameters(MMDRegressor(ensemble=Ensemble(folds=-1)))
+
+
+def test_all_parameters_can_be_set_back() -> None:
+    model = MMDRegressor(training=Training(patience=3))
+    again = MMDRegressor().set_params(**model.get_params())
+    assert again.training.patience == 3
+    assert again.matching is None
+    assert again.training is not model.training
+    again.set_params(matching=None, matching__lr=0.5)
+    assert again.matching.lr == 0.5
+    with pytest.raises(ValueError, match="Invalid parameter 'speed'"):
+        MMDRegressor().set_params(matching__speed=None)

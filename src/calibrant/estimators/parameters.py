@@ -89,10 +89,14 @@ class GroupedParameters(BaseEstimator):
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters; fields of a group are named ``group__name``."""
         for name, group in self._groups.items():
-            nested = any(key.startswith(f"{name}__") for key in parameters)
-            if nested and name not in parameters:
-                own = getattr(self, name)
-                setattr(self, name, group() if own is None else clone(own))
+            defaults = {f"{name}__{key}": value for key, value in group().get_params().items()}
+            fields = [key for key in parameters if key.startswith(f"{name}__")]
+            own = parameters.get(name, getattr(self, name))
+            if own is None and all(parameters[key] is defaults.get(key, self) for key in fields):
+                # Nothing but the defaults, which `get_params` lists for None: it stays None.
+                parameters = {k: value for k, value in parameters.items() if k not in fields}
+            elif fields:
+                parameters[name] = group() if own is None else clone(own)
         changed: Self = super().set_params(**parameters)
         return changed
 
