@@ -2,16 +2,18 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# skpro refuses the pandas that everything else is tested with.
+SKTIME := .venv-sktime
 # -qq prints errors only; the first installation is announced by the recipes below.
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 # Extra arguments for pytest: make test ARGS='-m "not slow"'
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo extras test docs format bench clean
+.PHONY: help setup demo extras test test-sktime docs format bench clean
 
 help: ## list these commands
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
 setup: $(VENV)/.installed ## create .venv and install the pinned packages
 
@@ -25,6 +27,11 @@ test: $(VENV)/.installed-test ## formatting, lint, types, then the tests with co
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --cov $(ARGS)
+
+test-sktime: $(SKTIME)/.installed ## the adapter to skpro, in an environment with pandas 2
+	OMP_NUM_THREADS=1 $(SKTIME)/bin/python -m pytest -p no:cacheprovider tests/adapters/test_skpro.py tests/adapters/test_to_skpro.py
+	OMP_NUM_THREADS=1 $(SKTIME)/bin/python -m pytest -p no:cacheprovider \
+		tests/test_docs.py tests/test_docstrings.py -k 'ecosystem or skpro'
 
 docs: $(VENV)/.installed-docs ## build the documentation in site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -40,7 +47,7 @@ bench: $(VENV)/.installed-test ## run every script of benchmarks/ and print its 
 	done
 
 clean: ## remove the environment, caches and everything generated
-	rm -rf $(VENV) demo site build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(SKTIME) demo site build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are touched only after a successful installation: an interrupted one is repeated, a
@@ -60,4 +67,13 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.installed-%: $(VENV)/.installed
 	@echo "Installing the extra $*"
 	@$(PIP_INSTALL) -e '.[$*]'
+	@touch $@
+
+# The pinned versions with another pandas, and what comes with skpro.
+$(SKTIME)/.installed: pyproject.toml constraints.txt constraints-sktime.txt
+	@echo "Installing calibrant with skpro in $(SKTIME)"
+	@$(PYTHON) -m venv --clear $(SKTIME)
+	@grep -v '^pandas==' constraints.txt > $(SKTIME)/constraints.txt
+	@$(SKTIME)/bin/python -m pip install -qq --disable-pip-version-check \
+		-c $(SKTIME)/constraints.txt -c constraints-sktime.txt -e '.[sktime]' hypothesis polars pytest
 	@touch $@

@@ -84,27 +84,6 @@ def test_normals_and_mixtures_keep_their_gradients_and_come_back() -> None:
         np.testing.assert_allclose(again.ppf(0.9), dist.ppf(0.9), rtol=1e-9)
 
 
-@every_family
-def test_skpro_agrees(name: str) -> None:
-    pytest.importorskip("skpro")
-    dist = example(name)
-    labels = [f"row {i}" for i in range(len(dist))]
-    other = dist.to_skpro(index=labels, columns=["y"])
-    assert other.shape == (len(dist), 1)
-    for level in LEVELS:
-        found = other.ppf(level)
-        assert list(found.index) == labels
-        assert list(found.columns) == ["y"]
-        np.testing.assert_allclose(found["y"], dist.ppf(level), rtol=1e-9, atol=1e-9)
-        y = dist.ppf(level) + 0.01
-        np.testing.assert_allclose(other.cdf(y[:, None])["y"], dist.cdf(y), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(other.mean()["y"], dist.mean, rtol=1e-9)
-    np.testing.assert_allclose(other.var()["y"], dist.variance, rtol=1e-9)
-    some = other.iloc[[2, 0]]
-    np.testing.assert_allclose(some.ppf(0.5)["y"], dist.median[[2, 0]], rtol=1e-9, atol=1e-9)
-    assert list(some.index) == [labels[2], labels[0]]
-
-
 def test_a_missing_skpro_is_named(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "skpro.distributions", None)
     monkeypatch.delitem(sys.modules, "calibrant.distributions.to_skpro", raising=False)

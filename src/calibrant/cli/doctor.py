@@ -17,7 +17,7 @@ _PACKAGES = ("calibrant", "torch", "numpy", "scipy", "pandas", "scikit-learn", "
 _UNLOCKS = {
     "gp": "DeepGPRegressor, deep Gaussian processes",
     "ray": "bench and compare on a Ray cluster (--engine ray)",
-    "sktime": "dist.to_skpro(), distributions of skpro",
+    "sktime": "dist.to_skpro(), calibrant.adapters.skpro",
     "tune": "calibrant tune, search for settings with Optuna",
     "rivals": "NGBoost, CatBoost, LightGBM with crepes and quantile-forest in bench and compare",
     "docs": "building the documentation (make docs)",
