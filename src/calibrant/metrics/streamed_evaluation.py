@@ -1,4 +1,4 @@
-"""`evaluate` for forecasts that come part by part, at constant memory."""
+"""`evaluate` for forecasts that come part by part, in bounded memory."""
 
 from __future__ import annotations
 

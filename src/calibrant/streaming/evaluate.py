@@ -1,4 +1,4 @@
-"""Evaluate a model on a source, at constant memory."""
+"""Evaluate a model on a source, part by part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predictions of a source as Parquet, at constant memory."""
+"""Predictions of a source as Parquet, part by part."""
 
 from __future__ import annotations
 
