@@ -267,10 +267,11 @@ def _check_targets(
     """Targets and weights of the rows of x, each (n,) in float64."""
     with _as_data_errors():
         target = to_local(y)
-        if len(np.shape(target)) == 2 and np.shape(target)[1] > 1:
+        shape = np.asarray(target).shape
+        if len(shape) == 2 and shape[1] > 1:
             raise DataError(
-                f"y should be a 1d array, got an array of shape {np.shape(target)} instead. For "
-                "several outputs use MultiOutput(estimator).fit(X, Y)."
+                f"y should be a 1d array, got an array of shape {shape} instead. For several "
+                "outputs use MultiOutput(estimator).fit(X, Y)."
             )
         target = column_or_1d(target, warn=True)
         if not np.issubdtype(np.asarray(target).dtype, np.number):
