@@ -53,8 +53,10 @@ def test_totals_of_joint_and_independent_paths() -> None:
     rng = np.random.default_rng(0)
     common = rng.normal(size=(fev.PATHS, 200, 1))
     paths = np.repeat(common, fev.HORIZON, axis=2)  # all steps alike
-    values = np.repeat(rng.normal(size=(1, 1, 200)), fev.HORIZON, axis=1)
-    pits = fev.pits_of_days(paths, task_of(values), 0)
-    found = fev.score_totals(pits)
-    assert found["totals_coverage"][0] == pytest.approx(0.9, abs=0.06)
-    assert found["totals_independent_coverage"][0] < 0.5
+    future = np.repeat(rng.normal(size=(1, 1, 200)), fev.HORIZON, axis=1)
+    past = rng.normal(size=(1, 3 * fev.SEASON, 200))
+    task = task_of(np.concatenate([past, future], axis=1))
+    found = fev.average_days([fev.score_days(paths, task, past.shape[1])])
+    assert found["totals_joint"]["coverage"][0] == pytest.approx(0.9, abs=0.06)
+    assert found["totals_independent"]["coverage"][0] < 0.5
+    assert found["variogram_joint"] < found["variogram_independent"]

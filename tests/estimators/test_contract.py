@@ -402,7 +402,7 @@ def test_weights_are_repetitions_in_the_objective() -> None:
         def __call__(self, x: torch.Tensor) -> torch.distributions.Normal:
             return self.head.torch_distribution(self.outputs(x))
 
-    for stage in model._stages(model.settings(), rows(np.arange(9), weights)):
+    for stage in model._stages(model.settings(), None, rows(np.arange(9), weights)):
         for objective in (stage.loss, stage.score):
             values = [
                 float(objective(Network(), r))

@@ -3,12 +3,13 @@
 Nothing is pickled: MLflow stores the folder that ``model.save`` writes, and loads it by this
 module.
 
-Examples
---------
->>> from calibrant.adapters.mlflow import log_model  # doctest: +SKIP
->>> info = log_model(model, name="model")  # doctest: +SKIP
->>> served = mlflow.pyfunc.load_model(info.model_uri)  # doctest: +SKIP
->>> served.predict(frame, params={"coverage": [0.5, 0.9], "alpha": [0.05]})  # doctest: +SKIP
+With a fitted `model` and a `frame` of new rows::
+
+    from calibrant.adapters.mlflow import log_model
+
+    info = log_model(model, name="model")
+    served = mlflow.pyfunc.load_model(info.model_uri)
+    served.predict(frame, params={"coverage": [0.5, 0.9], "alpha": [0.05]})
 """
 
 from __future__ import annotations

@@ -16,8 +16,10 @@ _PACKAGES = ("calibrant", "torch", "numpy", "scipy", "pandas", "scikit-learn", "
 # What each extra of pyproject.toml unlocks.
 _UNLOCKS = {
     "gp": "DeepGPRegressor, deep Gaussian processes",
-    "ray": "bench and compare on a Ray cluster (--engine ray)",
+    "ray": "fit, predict, bench and compare on a Ray cluster (--engine ray)",
     "sktime": "dist.to_skpro(), calibrant.adapters.skpro",
+    "onnx": "calibrant export, model.to_onnx()",
+    "mlflow": "calibrant.adapters.mlflow",
     "tune": "calibrant tune, search for settings with Optuna",
     "rivals": "NGBoost, CatBoost, LightGBM with crepes and quantile-forest in bench and compare",
     "docs": "building the documentation (make docs)",

@@ -12,11 +12,9 @@ from calibrant.errors import DataError, ParameterError
 def energy_score(samples: ArrayLike, y: ArrayLike, *, scale: ArrayLike | None = None) -> Array:
     """Energy score of every row, (n,): the CRPS of a joint forecast; the mean is the score.
 
-    ``E|X - y| - E|X - X'| / 2``, with Euclidean distances
+    ``E|X - y| - E|X - X'| / 2``
 
-    It is proper and rewards correct marginals and, more weakly, correct dependence. The estimate
-    is unbiased, so that scores of different numbers of samples can be compared; of few samples it
-    may be below 0.
+    It is proper and rewards correct marginals and, more weakly, correct dependence.
 
     Parameters
     ----------
@@ -25,6 +23,11 @@ def energy_score(samples: ArrayLike, y: ArrayLike, *, scale: ArrayLike | None = 
     y : array of shape (n, m)
     scale : array of shape (m,), optional
         Unit of every output. Without it an output with large numbers decides alone.
+
+    Notes
+    -----
+    Distances are Euclidean. The estimate is unbiased, so that scores of different numbers of
+    samples can be compared; of few samples it may be below 0.
 
     Examples
     --------
@@ -55,10 +58,10 @@ def energy_score(samples: ArrayLike, y: ArrayLike, *, scale: ArrayLike | None = 
 def variogram_score(samples: ArrayLike, y: ArrayLike, *, order: float = 0.5) -> Array:
     """Variogram score of every row, (n,): how well differences between outputs are forecast.
 
-    ``sum_jl (|y_j - y_l|^p - E|X_j - X_l|^p)^2`` (Scheuerer and Hamill, 2015)
+    ``sum_jl (|y_j - y_l|^p - E|X_j - X_l|^p)^2``
 
-    Proper, more sensitive to dependence than the energy score, and blind to a shift that all
-    outputs share: read both. Bring outputs of different units to one unit first.
+    It is proper, more sensitive to dependence than the energy score, and blind to a shift that all
+    outputs share: read both.
 
     Parameters
     ----------
@@ -67,6 +70,10 @@ def variogram_score(samples: ArrayLike, y: ArrayLike, *, order: float = 0.5) -> 
     y : array of shape (n, m)
     order : float
         The exponent p.
+
+    Notes
+    -----
+    Scheuerer and Hamill (2015). Bring outputs of different units to one unit first.
 
     Examples
     --------

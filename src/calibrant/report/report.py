@@ -131,7 +131,8 @@ def write_report(
     Examples
     --------
     >>> import tempfile
-    >>>     >>> from calibrant.distributions import Normal
+    >>> from pathlib import Path
+    >>> from calibrant.distributions import Normal
     >>> from calibrant.report import write_report
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "report.html")
