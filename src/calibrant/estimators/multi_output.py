@@ -35,7 +35,7 @@ class MultiOutput(MultiOutputMixin, BaseEstimator):
     Parameters
     ----------
     estimator : network method
-        Cloned for every output. A `time_budget` is shared by the outputs.
+        Cloned for every output; without a `time_budget`.
 
     Attributes
     ----------
@@ -140,14 +140,17 @@ class MultiOutput(MultiOutputMixin, BaseEstimator):
                 "MultiOutput needs a network method of calibrant, such as MMDRegressor(), got "
                 f"{type(self.estimator).__name__}."
             )
+        if getattr(self.estimator, "time_budget", None) is not None:
+            raise ParameterError(
+                "MultiOutput needs the same held-out rows for all outputs, which a time_budget may "
+                "choose differently: set quality or epochs instead."
+            )
         state = self.estimator.random_state
         if not isinstance(state, int):
             state = int(check_random_state(state).randint(np.iinfo(np.int32).max))
         models: list[NetworkRegressor] = [clone(self.estimator) for _ in range(n_outputs)]
         for model in models:
             model.random_state = state
-            if (budget := getattr(model, "time_budget", None)) is not None:
-                model.set_params(time_budget=budget / n_outputs)
         return models
 
     # ---- save and load ----------------------------------------------------------------------
@@ -245,5 +248,4 @@ def _on_gpu(models: list[NetworkRegressor]) -> bool:
     """Whether training all outputs as one batch pays."""
     from calibrant.training import resolve_device
 
-    budgeted = any(getattr(model, "time_budget", None) is not None for model in models)
-    return not budgeted and resolve_device(models[0].device).type == "cuda"
+    return resolve_device(models[0].device).type == "cuda"
