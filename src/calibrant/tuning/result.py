@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from scipy.stats import t
@@ -81,7 +82,8 @@ class TuningResult:
     def __str__(self) -> str:
         settings = [f"  {name} = {value}" for name, value in self.params.items()]
         counts = f"{self.trials} trials and {self.pruned} given up early"
-        return "\n".join([f"{counts}, {duration(self.seconds)}", *settings, self.verdict])
+        lines = [f"{counts}, {duration(self.seconds)}", *settings, *wrap(self.verdict, 80)]
+        return "\n".join(lines)
 
     __repr__ = __str__
 
