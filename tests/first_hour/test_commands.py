@@ -42,6 +42,27 @@ def test_semicolons_and_tabs_are_detected(run, file, trips, tmp_path, name, opti
     assert run("predict", tmp_path / "others", tmp_path / name).stdout == expected
 
 
+def test_numbers_as_spreadsheets_write_them(run, file, trips, tmp_path) -> None:
+    """Decimal commas, points for thousands and a stray cell: the same model as from plain CSV."""
+    metres = pd.Series(range(len(trips))) * 7.25
+    plain = trips.assign(metres=metres.astype(str), fare=(1000 * trips["fare"]).round(2))
+    plain.loc[5, "metres"] = "see note"
+
+    def german(number: object) -> str:
+        return f"{float(number):,.2f}".translate(str.maketrans(",.", ".,"))
+
+    written = plain.assign(
+        metres=[cell if cell == "see note" else german(cell) for cell in plain["metres"]],
+        fare=[f"{german(cell)} €" for cell in plain["fare"]],
+    )
+    plain.to_csv(file, index=False)
+    written.to_csv(tmp_path / "german.csv", index=False, sep=";", decimal=",")
+    run("fit", file, *FIT, "--out", tmp_path / "plain")
+    run("fit", tmp_path / "german.csv", *FIT, "--out", tmp_path / "german")
+    expected = run("predict", tmp_path / "plain", file).stdout
+    assert run("predict", tmp_path / "german", tmp_path / "german.csv").stdout == expected
+
+
 @pytest.mark.parametrize(
     ("encoding", "told"), [("latin-1", True), ("utf-16", False), ("utf-8-sig", False)]
 )

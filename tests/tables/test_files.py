@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.errors import DataError, DataWarning, ParameterError
-from calibrant.tables import check_suffix, read_table
+from calibrant.tables import check_suffix, parse_numbers, read_table
 
 
 def test_columns_of_text_stay_as_the_file_has_them(tmp_path: Path) -> None:
@@ -49,6 +49,24 @@ def test_decimal_commas_between_semicolons(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("size;code\n1,5;a,b\n-2,25;c\n")
     assert read_table(path).to_dict("list") == {"size": [1.5, -2.25], "code": ["a,b", "c"]}
+
+
+def test_decimal_commas_beside_stray_cells_and_points_for_thousands(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "size;price;day\n0,5;1.250,50;01.02.2024\nsee note;980;02.02.2024\n1,25;5.914;\n"
+    )
+    frame = read_table(path)
+    assert parse_numbers(frame["size"]).tolist()[::2] == [0.5, 1.25]
+    assert parse_numbers(frame["price"]).tolist() == [1250.5, 980.0, 5914.0]
+    assert frame["day"].tolist()[:2] == ["01.02.2024", "02.02.2024"]
+
+
+@pytest.mark.parametrize(("cells", "size"), [(("0,500", "1,2"), 0.5), (("1,250", "3,000"), 1250.0)])
+def test_commas_between_tabs_are_decimal_unless_all_are_thousands(tmp_path, cells, size) -> None:
+    path = tmp_path / "t.tsv"
+    path.write_text("size\tnote\n" + "".join(f"{cell}\tx\n" for cell in cells))
+    assert parse_numbers(read_table(path)["size"])[0] == size
 
 
 def test_a_single_column_stays_one(tmp_path: Path) -> None:

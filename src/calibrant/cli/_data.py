@@ -121,8 +121,11 @@ def rows_with_target(
 def target_values(frame: pd.DataFrame, target: str, path: Path) -> pd.Series[Any]:
     """Return the target of every row as a number, NaN where it is missing."""
     column = frame[target]
-    if pd.api.types.infer_dtype(column, skipna=True) == "boolean":
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind == "boolean":
         column = as_text(column)  # true and false are no numbers to predict
+    if kind == "string" and not unreadable(column, parsed := parse_numbers(column)).any():
+        column = pd.Series(parsed, index=frame.index, name=target)  # "$1,250"
     values = pd.Series(to_numbers(column, str(path)), index=frame.index, name=target)
     if values.isna().all():
         raise DataError(f"Column {target!r} of {path} has no values.")

@@ -16,11 +16,14 @@ import pandas as pd
 
 from calibrant.errors import DataError, DataWarning, MissingFileError, ParameterError
 from calibrant.tables.sources import ParquetSource
+from calibrant.tables.texts import with_decimal_points
 
 _SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet")
 _SUFFIXES_IN_WORDS = ".csv, .csv.gz, .tsv, .txt or .parquet"
 _FOLDERS = ("", ".parquet")  # suffixes of folders of Parquet files
 _SEPARATORS = (",", ";", "\t", "|")
+_DECIMAL_COMMA = re.compile(r"-?[\d.\s]*\d,\d+")
+_SURE_DECIMAL_COMMA = re.compile(r"-?[\d.\s]*\d,(?!\d{3}$)\d+|-?0,\d+")
 _CHUNK = 1 << 20  # bytes
 _MOST_BROKEN = 0.05  # share of lines that may be broken
 
@@ -32,8 +35,8 @@ def read_table(path: Path, *, text: Collection[str] = ()) -> pd.DataFrame:
     ----------
     path : Path
         Ends in .csv, .csv.gz, .tsv, .txt or .parquet, or is a folder or pattern of Parquet files.
-        Text may be separated by commas, semicolons (then with decimal commas, too), tabs or
-        vertical bars. What is not UTF-8 is read as UTF-16 if it says so, otherwise as
+        Text may be separated by commas, semicolons, tabs or vertical bars, all but the first
+        with decimal commas, too. What is not UTF-8 is read as UTF-16 if it says so, otherwise as
         Windows-1252, which contains Latin-1, with a warning.
     text : collection of str
         Columns of a text file to keep as text. A category "01" would otherwise be read as 1 from
@@ -74,6 +77,9 @@ def _read_csv(path: Path, text: Collection[str]) -> pd.DataFrame:
             frame: pd.DataFrame = pd.read_csv(path, **options)
         except pd.errors.ParserError as error:
             frame = _without_broken_lines(path, options, error)
+        if options["decimal"] == ",":  # pandas reads no column with a stray cell, nor 1.250,50
+            texts = frame.select_dtypes(["object", "str"]).columns
+            frame = frame.assign(**{name: with_decimal_points(frame[name]) for name in texts})
     except pd.errors.EmptyDataError as error:
         raise DataError(f"{path} is empty: expected a line of column names and rows.") from error
     except (ValueError, EOFError, OSError) as error:  # parsing, decoding and gzip errors
@@ -124,7 +130,10 @@ def _dialect(path: Path, encoding: str) -> dict[str, str]:
         alike = sum(len(row) == header for row in rows[1:])
         widths[separator] = (header > 1 and alike >= 0.8 * (len(rows) - 1), header)
     separator = max(widths, key=lambda each: widths[each])
-    commas = separator == ";" and any(re.search(r"(^|;)-?\d+,\d+(;|\s|$)", line) for line in lines)
+    cells = [cell.strip() for row in csv.reader(lines, delimiter=separator) for cell in row]
+    # With tabs, 1,250 is as likely a thousand; with semicolons the comma is the decimal point.
+    decimal = _DECIMAL_COMMA if separator == ";" else _SURE_DECIMAL_COMMA
+    commas = separator != "," and any(map(decimal.fullmatch, cells))
     return {"sep": separator, "decimal": "," if commas else "."}
 
 

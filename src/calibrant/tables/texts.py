@@ -25,6 +25,10 @@ FLAGGED = 0.01
 # "$1,250.50", "12 %": one amount with its sign of currency or percent, thousands by commas.
 _AMOUNT = re.compile(r"\s*[$€£]?\s*(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)\s*[%€]?\s*")
 
+# The same where commas are decimal: "1.250,50 €", thousands by points or (thin) spaces.
+_COMMA_AMOUNT = re.compile(r"([$€£]?\s*-?)(\d{1,3}(?:[.\s]\d{3})+|\d+)(?:,(\d+))?(\s*[%€]?)")
+_POINT_DECIMAL = re.compile(r"\D*\d+\.(?!\d{3}(?:\D|$))\d+\D*")  # "0.41", not "1.250"
+
 
 def is_categorical(column: pd.Series[Any]) -> bool:
     """Whether the type of a column is none of numbers: text, booleans, categories, dates."""
@@ -70,6 +74,27 @@ def parse_numbers(column: pd.Series[Any]) -> Array:
     if is_numeric_dtype(column.dtype):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     return map_different(column, _numbers).to_numpy(dtype=np.float64)
+
+
+def with_decimal_points(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Rewrite texts with decimal commas as Python writes numbers; other texts stay.
+
+    A point is taken for a separator of thousands, unless a cell of the column has decimals
+    after one.
+
+    Examples
+    --------
+    >>> with_decimal_points(pd.Series(["0,41", "1.250,5 €", "5.914", "21.01.2024"])).tolist()
+    ['0.41', '1250.5 €', '5914', '21.01.2024']
+    >>> with_decimal_points(pd.Series(["0,41", "5.914", "0.41"])).tolist()
+    ['0.41', '5.914', '0.41']
+    """
+
+    def rewrite(texts: list[Any]) -> list[Any]:
+        mixed = any(_POINT_DECIMAL.fullmatch(str(text)) for text in texts)
+        return [_with_point(text, mixed=mixed) for text in texts]
+
+    return map_different(column, rewrite)
 
 
 def unreadable(column: pd.Series[Any], parsed: Array | pd.Series[Any]) -> Flags:
@@ -144,6 +169,15 @@ def _numbers(values: list[Any]) -> list[float]:
 def _amount(text: str) -> float:
     found = _AMOUNT.fullmatch(text)
     return np.nan if found is None else float(found[1].replace(",", ""))
+
+
+def _with_point(text: Any, *, mixed: bool) -> Any:
+    found = _COMMA_AMOUNT.fullmatch(text.strip()) if isinstance(text, str) else None
+    if found is None or (mixed and found[3] is None):
+        return text
+    before, whole, decimals, after = found.groups()
+    digits = re.sub(r"[.\s]", "", whole)
+    return f"{before}{digits}{'' if decimals is None else '.'}{decimals or ''}{after}"
 
 
 def _whole(value: float) -> str:
