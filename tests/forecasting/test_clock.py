@@ -47,6 +47,13 @@ def test_the_steps_after_the_start_are_the_stamps_of_pandas(stamps: pd.Index[Any
     assert list(ahead) == list(stamps[30:40])
 
 
+@pytest.mark.parametrize("freq", ["MS", "ME", "B"])
+def test_stamps_before_the_start_of_a_calendar_grid(freq: str) -> None:
+    stamps = pd.date_range("2020-01-01", periods=60, freq=freq)
+    clock = infer(stamps[50:])
+    assert list(clock.stamps(np.arange(-50, 10))) == list(stamps)
+
+
 def test_most_rows_decide_and_a_gap_stays_a_gap() -> None:
     stamps = pd.date_range("2024-01-01", periods=40, freq="h").delete([10, 11, 20])
     ticks = infer(stamps).ticks(stamps)

@@ -244,6 +244,14 @@ def test_a_series_shorter_than_the_window_is_padded() -> None:
     assert np.isfinite(model.predict_interval()).all()
 
 
+def test_a_short_monthly_series_is_forecast() -> None:
+    months = pd.period_range("2018-01", periods=61, freq="M")
+    y = pd.Series(np.sin(np.arange(60.0) / 2), months[:60])
+    model = forecaster(window=6, horizon=1).fit(y)
+    assert np.isfinite(model.predict_interval()).all()
+    assert list(model.future_index()) == [months[60]]
+
+
 def test_a_constant_series_has_a_narrow_forecast() -> None:
     y = pd.concat({"a": daily(300), "flat": 0 * daily(300) + 7.0}, names=["id", "time"])
     model = forecaster().fit(y)

@@ -102,9 +102,10 @@ class Clock:
         if self.unit == "nanosecond":
             times = pd.DatetimeIndex(ticks.astype("datetime64[ns]"))
         else:
-            periods = int(ticks.max(initial=0)) + 1
-            grid = pd.date_range(self.origin, periods=periods, freq=_GRIDS[self.unit][0])
-            times = grid[ticks]
+            offset, first = _GRIDS[self.unit][0], int(ticks.min(initial=0))
+            periods = int(ticks.max(initial=0)) - first + 1
+            start = pd.Timestamp(self.origin) + first * offset
+            times = pd.date_range(start, periods=periods, freq=offset)[ticks - first]
         if self.zone is not None and self._counts_elapsed_time:
             return times.tz_localize("UTC").tz_convert(self.zone)
         if self.zone is not None:
