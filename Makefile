@@ -28,10 +28,11 @@ test: $(VENV)/.installed-test ## formatting, lint, types, then the tests with co
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --cov $(ARGS)
 
-test-sktime: $(SKTIME)/.installed ## the adapter to skpro, in an environment with pandas 2
-	OMP_NUM_THREADS=1 $(SKTIME)/bin/python -m pytest -p no:cacheprovider tests/adapters/test_skpro.py tests/adapters/test_to_skpro.py
+test-sktime: $(SKTIME)/.installed ## the adapters to skpro and sktime, in an environment with pandas 2
 	OMP_NUM_THREADS=1 $(SKTIME)/bin/python -m pytest -p no:cacheprovider \
-		tests/test_docs.py tests/test_docstrings.py -k 'ecosystem or skpro'
+		tests/adapters/test_skpro.py tests/adapters/test_to_skpro.py tests/adapters/test_sktime.py
+	OMP_NUM_THREADS=1 $(SKTIME)/bin/python -m pytest -p no:cacheprovider \
+		tests/test_docs.py tests/test_docstrings.py -k 'ecosystem or skpro or sktime'
 
 docs: $(VENV)/.installed-docs ## build the documentation in site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -69,9 +70,9 @@ $(VENV)/.installed-%: $(VENV)/.installed
 	@$(PIP_INSTALL) -e '.[$*]'
 	@touch $@
 
-# The pinned versions with another pandas, and what comes with skpro.
+# The pinned versions with another pandas, and what comes with skpro and sktime.
 $(SKTIME)/.installed: pyproject.toml constraints.txt constraints-sktime.txt
-	@echo "Installing calibrant with skpro in $(SKTIME)"
+	@echo "Installing calibrant with skpro and sktime in $(SKTIME)"
 	@$(PYTHON) -m venv --clear $(SKTIME)
 	@grep -v '^pandas==' constraints.txt > $(SKTIME)/constraints.txt
 	@$(SKTIME)/bin/python -m pip install -qq --disable-pip-version-check \

@@ -37,6 +37,8 @@ def quiet_corner(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=name_of)
+# Every forecaster of sktime warns of a coming default, its own ones too.
+@pytest.mark.filterwarnings("ignore:.*remember_data:FutureWarning")
 @pytest.mark.filterwarnings("error::FutureWarning")
 def test_python_of_a_page_runs_from_top_to_bottom(page: Path) -> None:
     space: dict[str, object] = {"__name__": "__main__"}

@@ -16,7 +16,7 @@ from calibrant import distributions
 SOURCES = ROOT / "src"
 SLOW = {"calibrant.estimators.mmd"}  # trains the default
 # The environment of `make test-sktime` runs these.
-NEEDS = {"calibrant.adapters.skpro": "skpro"}
+NEEDS = {"calibrant.adapters.skpro": "skpro", "calibrant.adapters.sktime": "sktime"}
 MODULES = [
     ".".join(path.relative_to(SOURCES).with_suffix("").parts).removesuffix(".__init__")
     for path in sorted(SOURCES.rglob("*.py"))

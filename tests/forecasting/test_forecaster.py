@@ -101,6 +101,16 @@ def test_update_moves_the_recalibration_and_leaves_the_networks(y: NDArray[np.fl
     assert np.ptp(wide.predict_interval(fh=1)) > 2 * np.ptp(calm)
 
 
+def test_an_update_may_leave_the_recalibration(y: NDArray[np.float64]) -> None:
+    model, static = forecaster().fit(y[:120]), forecaster().fit(y[:120])
+    model.update(5 * y[120:])
+    static.update(5 * y[120:], recalibrate=False)
+    assert static.future_index()[0] == 150
+    assert np.ptp(static.predict_interval(fh=1)) < np.ptp(model.predict_interval(fh=1))
+    frozen = forecaster(recalibrate=None).fit(y[:120]).update(5 * y[120:])
+    assert same_networks(static, frozen)
+
+
 def test_updates_row_by_row_are_one_update(y: NDArray[np.float64]) -> None:
     one, many = forecaster().fit(y[:140]), forecaster().fit(y[:140])
     one.update(y[140:])

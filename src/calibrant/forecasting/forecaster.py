@@ -187,13 +187,15 @@ class Forecaster(BaseEstimator):
         self.fh_ = steps
         return self
 
-    def update(self, y: Any, X: Any = None) -> Self:
+    def update(self, y: Any, X: Any = None, *, recalibrate: bool = True) -> Self:
         """Add new rows: the recalibration learns from them, the networks stay.
 
         Parameters
         ----------
         y, X
             As in `fit`, later than all rows seen so far. Arrays continue where the last one ended.
+        recalibrate : bool, default True
+            False only moves the origin of the forecasts.
 
         Returns
         -------
@@ -210,6 +212,9 @@ class Forecaster(BaseEstimator):
         )
         series = self.series_.append(self.design_.covariates.encode(new))
         replace(series.report, bridged=self._is_direct).warn_or_raise(self.repair)
+        if not recalibrate:
+            self.series_ = series
+            return self
         for step, forecasts in zip(self.steps_, self._advance(series), strict=True):
             if step.recalibrator is not None and forecasts.dist is not None:
                 step.recalibrator.update(forecasts.dist, forecasts.y)
