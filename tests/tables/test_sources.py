@@ -201,3 +201,14 @@ def test_columns_of_too_many_values_are_not_counted(monkeypatch) -> None:
     assert {name: own.to_dict() for name, own in counts.by_column().items()} == {
         "few": {"1": 30, "2": 1}
     }
+
+
+def test_a_row_group_of_a_local_file_is_never_held_as_a_whole(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    table = pa.table({name: rng.normal(size=1 << 19) for name in "abcd"})
+    options = {"use_dictionary": False, "data_page_size": 1 << 16}
+    parquet.write_table(table, tmp_path / "a.parquet", row_group_size=1 << 19, **options)
+    before, most = pa.total_allocated_bytes(), 0
+    for _ in ParquetSource(tmp_path / "a.parquet").parts():
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert most < table.nbytes / 3

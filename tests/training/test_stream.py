@@ -45,6 +45,11 @@ def test_blocks_have_nearly_equal_sizes() -> None:
     assert block_rows(4000) == (1 << 23) // 4000
 
 
+def test_blocks_reuse_two_buffers() -> None:
+    blocks = streamed(100, 10)._blocks(np.random.default_rng(0))
+    assert len({block.y.data_ptr() for block in blocks}) == 2
+
+
 def test_epochs_differ_and_the_same_seed_repeats_them() -> None:
     stream = streamed(100, 33)
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PART_ROWS = 1 << 14  # rows that are decoded at a time
-_READ_AT_ONCE = 4  # pieces that a shuffled pass draws its parts from
+# Pieces that a shuffled pass draws its parts from. Each holds a page and a dictionary of every
+# column, about 2.5 MB per column of distinct numbers: more mix better, and need more memory.
+_READ_AT_ONCE = 2
 
 
 class Part(NamedTuple):

@@ -237,11 +237,13 @@ def _opened(path: str) -> Iterator[Any]:
     from pyarrow import parquet
 
     if "://" not in path:
-        with parquet.ParquetFile(path, buffer_size=_BUFFER) as reader:
+        # Without pre_buffer=False Arrow ignores the buffer size and holds the whole row group.
+        with parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as reader:
             yield reader
         return
     import fsspec
 
+    # Over a network a row group is read ahead as a whole: many small requests would be slow.
     with fsspec.open(path, "rb") as file, parquet.ParquetFile(file) as reader:
         yield reader
 

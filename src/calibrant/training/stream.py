@@ -62,21 +62,30 @@ class StreamedRows:
                 yield rows.x, rows.y, rows.weight
 
     def _blocks(self, rng: np.random.Generator) -> Iterator[Rows]:
+        """Blocks of all rows; a block is overwritten when the next but one is made."""
         # Equal sizes: a short last block would be trained in a short batch.
         size = math.ceil(self.n_rows / math.ceil(self.n_rows / self.block_rows))
-        parts: list[Rows] = []
+        # Two buffers in turn: new blocks, allocated by one thread and freed by another, would
+        # fragment the heap, which then grows with the number of blocks.
+        buffers: list[list[Tensor]] = []
+        filled = 0
         for part in self.read(rng):
-            parts.append(part)
-            while (excess := sum(each.n_rows for each in parts) - size) >= 0:
-                last = parts.pop()
-                yield self._joined([*parts, last.take(slice(last.n_rows - excess))])
-                parts = [last.take(slice(last.n_rows - excess, None))] if excess else []
-        if parts:
-            yield self._joined(parts)
+            tensors = part.x, part.y, part.weight
+            buffers = buffers or [[t.new_empty(size, *t.shape[1:]) for t in tensors] for _ in "12"]
+            start = 0
+            while start < part.n_rows:
+                n = min(size - filled, part.n_rows - start)
+                for buffer, tensor in zip(buffers[0], tensors, strict=True):
+                    buffer[filled : filled + n] = tensor[start : start + n]
+                start, filled = start + n, filled + n
+                if filled == size:
+                    yield self._on_device(buffers[0])
+                    buffers, filled = buffers[::-1], 0
+        if filled:
+            yield self._on_device([buffer[:filled] for buffer in buffers[0]])
 
-    def _joined(self, parts: Sequence[Rows]) -> Rows:
-        inputs, y, weight = (torch.cat(each).to(self.device) for each in zip(*parts, strict=True))
-        return Rows(inputs, y, weight)
+    def _on_device(self, tensors: Sequence[Tensor]) -> Rows:
+        return Rows(*(each.to(self.device) for each in tensors))
 
 
 def block_rows(n_inputs: int) -> int:
