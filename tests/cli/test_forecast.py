@@ -114,13 +114,18 @@ def test_back_test_scores_for_machines(run, series) -> None:
         ("forecast", ["--target", "y", "--coverage", 1], "--coverage must lie between"),
         ("forecast", ["--target", "y", "--figure", "fan.gif"], "must end in .png"),
         ("forecast", ["--target", "y", "--out", "no/folder.csv"], "There is no folder"),
-        ("forecast", ["--target", "y", "--horizon", 200], "takes 400"),
+        ("forecast", ["--target", "y", "--horizon", 200], "too few for a horizon of 200"),
         (
             "forecast",
             ["--target", "y", "--horizon", 5, "--future", "price"],
             "has 3 of 5 rows after",
         ),
         ("backtest", ["--target", "y", "--start", "soon"], "must be a position or a time stamp"),
+        (
+            "backtest",
+            ["--target", "y", "--start", -10, "--horizon", 20],
+            "as many rows from `start` on, but there are 10",
+        ),
         ("backtest", ["--target", "y", "--start", 500], "must leave rows on both sides"),
     ],
 )
@@ -129,3 +134,28 @@ def test_bad_input(run, series, command, options, message) -> None:
     assert done.exit_code == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def panel(series: Path, path: Path, rows_of_south: slice) -> Path:
+    """Two shops, one of them with some of the rows only."""
+    frame = pd.read_csv(series)
+    south = frame.iloc[rows_of_south]
+    pd.concat([frame.assign(shop="north"), south.assign(shop="south")]).to_csv(path, index=False)
+    return path
+
+
+def test_known_future_covariates_are_needed_of_every_series(run, series, tmp_path) -> None:
+    options = ["--time", "t", "--target", "y", "--id", "shop", "--future", "price", *SMALL]
+    # North has a row more than it needs, south one less: together they have enough.
+    table = panel(series, tmp_path / "panel.csv", slice(0, 118))
+    done = run("forecast", table, *options, "--horizon", 2)
+    assert done.exit_code == 2
+    assert "has 1 of 2 rows after the last 'y' of series 'south'. Add them" in done.stderr
+    assert run("forecast", table, *options, "--horizon", 1).exit_code == 0
+
+
+def test_a_series_without_targets_is_named(run, series, tmp_path) -> None:
+    options = ["--time", "t", "--target", "y", "--id", "shop", *SMALL]
+    done = run("forecast", panel(series, tmp_path / "panel.csv", slice(117, 120)), *options)
+    assert done.exit_code == 2
+    assert "of every series, but 'south' has none" in done.stderr

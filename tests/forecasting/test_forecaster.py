@@ -273,6 +273,31 @@ def test_bad_fits(fit: Any, message: str) -> None:
         fit()
 
 
+def with_third(values: NDArray[np.float64]) -> pd.Series[float]:
+    """The panel with a third series of these values."""
+    return pd.concat([panel(), pd.concat({"c": hourly(len(values)) * 0 + values})])
+
+
+@pytest.mark.parametrize(
+    ("fit", "message"),
+    [
+        (lambda: forecaster().fit(wave(60) * np.nan), "values of its target: this one has 0 in 60"),
+        (lambda: forecaster().fit(with_third(np.full(80, np.nan))), "'c' has 0 in 80 rows. Leave"),
+        (lambda: forecaster().fit(with_third(np.ones(4))), "5 rows of a window: 'c' has 4. Leave"),
+        (lambda: forecaster(horizon=60).fit(wave(60)), "has 60 rows, too few for a horizon of 60"),
+        (lambda: forecaster(horizon=90).fit(panel()), "longest series has 80 rows, too few for"),
+        (
+            lambda: forecaster().fit(np.where(np.arange(60) % 4 == 3, np.nan, wave(60))),
+            "without a gap or a missing value has 3 rows, and a window with its target takes 6",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.* without a target")
+def test_series_without_enough_values(fit: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        fit()
+
+
 @pytest.mark.parametrize("fh", [0, -1, 3, [1, 9], 1.5, [], "1", [[1, 2]]])
 def test_steps_out_of_reach(y: NDArray[np.float64], fh: Any) -> None:
     model = forecaster().fit(y)

@@ -286,9 +286,15 @@ def test_polars_frames_are_read() -> None:
 @pytest.mark.parametrize(
     ("fit", "message"),
     [
-        (lambda: forecaster(horizon=500).fit(daily(400)), "has 400 rows.*takes 596"),
+        (lambda: forecaster(horizon=500).fit(daily(400)), "has 400 rows, too few for a horizon of"),
+        (lambda: forecaster(horizon=350).fit(daily(400)), "has 400 rows.*takes 446"),
         (lambda: forecaster(window=200, horizon=190).fit(daily(400)), "longer series or a smaller"),
-        (lambda: forecaster().fit(daily(400) * np.nan), "0 of 400 rows have a target"),
+        (lambda: forecaster().fit(daily(400) * np.nan), "this one has 0 in 400 rows"),
+        (
+            lambda: forecaster(series_id="id", time="time").fit(
+                panel().assign(flow=lambda y: y["flow"].where(y["id"] == "a"))),
+            r"\('b', 'flow'\) has 0 in 400 rows",
+        ),
         (lambda: forecaster(estimator=small(members=0)).fit(daily(400)), "members must be a whole"),
         (lambda: forecaster(estimator=small(dropout=1.0)).fit(daily(400)), "dropout must be"),
         (lambda: forecaster(estimator=small(season="day")).fit(daily(400)), "season must be"),

@@ -50,6 +50,8 @@ def read_series(path: Path, roles: Roles, messages: Messages) -> Series:
         if is_categorical(frame[name])
     }
     frame = frame.assign(**{target: target_values(frame, target, path)}, **categories)
+    if series_id is not None:
+        _check_targets(frame, target, series_id, path)
     known = frame[_up_to_last_target(frame, target, time, series_id)]
     if ahead := len(frame) - len(known):
         messages.note(f"{ahead:,} rows after the last {target!r} count as the time to come")
@@ -59,16 +61,20 @@ def read_series(path: Path, roles: Roles, messages: Messages) -> Series:
 
 
 def check_future(series: Series, horizon: int, path: Path) -> None:
-    """Check before the training that known-future covariates cover the horizon."""
-    roles = series.roles
-    ahead = len(series.X if series.X is not None else ()) - len(series.y)
-    n_series = 1 if roles.series_id is None else series.y[roles.series_id].nunique()
-    needed = horizon * n_series
-    if ahead < needed:
+    """Check before the training that known-future covariates of every series cover the horizon."""
+    roles, X = series.roles, series.X
+    assert X is not None  # there are covariates of the future
+    ahead = X.drop(index=series.y.index).dropna(subset=roles.future)
+    rows, of_series = len(ahead), ""
+    if roles.series_id is not None and roles.time is not None:
+        names = series.y[roles.series_id].unique()
+        found = ahead.groupby(roles.series_id)[roles.time].nunique().reindex(names, fill_value=0)
+        rows, of_series = int(found.min()), f" of series {found.idxmin()!r}"
+    if rows < horizon:
         raise DataError(
             f"The forecast needs {', '.join(roles.future)} at all of the next {horizon} "
-            f"time stamps, but {path} has {ahead} of {needed} rows after the last "
-            f"{roles.target!r}. Add them, with {roles.target!r} left empty."
+            f"time stamps, but {path} has {rows} of {horizon} rows after the last "
+            f"{roles.target!r}{of_series}. Add them, with {roles.target!r} left empty."
         )
 
 
@@ -117,6 +123,16 @@ def make_forecaster(
         time=roles.time,
         **common,
     )
+
+
+def _check_targets(frame: pd.DataFrame, target: str, series_id: str, path: Path) -> None:
+    """Check that no series is without any target: all its rows would count as the time to come."""
+    known = frame[target].notna().groupby(frame[series_id]).any()
+    if not known.all():
+        raise DataError(
+            f"The forecast needs earlier values of {target!r} of every series, but "
+            f"{known.idxmin()!r} has none in {path}. Add them, or leave out its rows."
+        )
 
 
 def _up_to_last_target(

@@ -13,7 +13,7 @@ from calibrant.distributions import Distribution
 from calibrant.errors import DataError
 from calibrant.estimators import Training
 from calibrant.forecasting._clock import Ticks
-from calibrant.forecasting._windows import WindowDesign, blocked_split
+from calibrant.forecasting._windows import WindowDesign, blocked_split, complete_rows
 from calibrant.forecasting.series_frame import SeriesFrame
 from calibrant.metrics import pit
 from calibrant.recalibration import AdaptiveRecalibrator
@@ -75,7 +75,7 @@ class StepModel:
         """Train on all windows but the newest, and return forecasts of these held-out ones."""
         matrix = self.design.matrix(series, self.step)
         origins = self.design.origins_with_target(series, matrix, self.step)
-        self._check_enough(series, len(origins))
+        self._check_enough(len(origins), int(complete_rows(series, matrix).max()))
         origin, target = series.tick[origins], series.tick[origins + self.step]
         training = getattr(self.estimator, "training", None)
         fraction = (training or Training()).validation_fraction
@@ -123,15 +123,15 @@ class StepModel:
             self.estimator.predict_dist(windows) if len(origins) else None,
         )
 
-    def _check_enough(self, series: SeriesFrame, n: int) -> None:
+    def _check_enough(self, n: int, longest: int) -> None:
         if n >= _MIN_WINDOWS:
             return
-        longest = int(np.bincount(series.segment).max())
         raise DataError(
             f"Only {n} windows of {self.design.window} rows with a target {self.step} ahead; at "
-            f"least {_MIN_WINDOWS} are needed. The longest stretch without a gap has {longest} "
-            f"rows, and a window with its target takes {self.design.window + self.step}. Use a "
-            "longer series, or a smaller window or horizon."
+            f"least {_MIN_WINDOWS} are needed. The longest stretch without a gap or a missing "
+            f"value has {longest} rows, and a window with its target takes "
+            f"{self.design.window + self.step}. Use a longer series, or a smaller window or "
+            "horizon."
         )
 
 

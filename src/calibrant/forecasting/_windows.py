@@ -49,12 +49,7 @@ class WindowDesign:
 
     def origins(self, series: SeriesFrame, matrix: Array) -> Index:
         """Rows at which a complete window ends: no gap and no missing value in it."""
-        complete = np.asarray(np.isfinite(matrix).all(axis=1))
-        rows = np.arange(len(series))
-        starts = np.ones(len(series), bool)  # of runs of complete rows
-        starts[1:] = (np.diff(series.segment) != 0) | ~complete[:-1]
-        first = np.maximum.accumulate(np.where(starts, rows, 0))
-        return np.flatnonzero(complete & (rows - first + 1 >= self.window))
+        return np.flatnonzero(complete_rows(series, matrix) >= self.window)
 
     def origins_with_target(self, series: SeriesFrame, matrix: Array, step: int) -> Index:
         """Origins whose target, `step` rows ahead without a gap, is known, in order of time."""
@@ -70,6 +65,16 @@ class WindowDesign:
         """Windows that end at these origins."""
         # Rows with missing values are in no window, but `Windows` accepts finite numbers only.
         return Windows(np.nan_to_num(matrix), origins, self.window)
+
+
+def complete_rows(series: SeriesFrame, matrix: Array) -> Index:
+    """Number of rows up to each one without a gap or a missing value, (T,)."""
+    complete = np.asarray(np.isfinite(matrix).all(axis=1))
+    rows = np.arange(len(series))
+    starts = np.ones(len(series), bool)  # of runs of complete rows
+    starts[1:] = (np.diff(series.segment) != 0) | ~complete[:-1]
+    first = np.maximum.accumulate(np.where(starts, rows, 0))
+    return np.where(complete, rows - first + 1, 0)
 
 
 def _shifted(series: SeriesFrame, x: Array, step: int) -> Array:

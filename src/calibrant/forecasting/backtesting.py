@@ -16,6 +16,8 @@ from calibrant.distributions import Distribution, concatenate
 from calibrant.errors import DataError, ParameterError
 from calibrant.forecasting._backtest import Backtest, Forecasts
 from calibrant.forecasting._checkpoint import train
+from calibrant.forecasting._checks import check_parameters
+from calibrant.forecasting._clock import Ticks
 from calibrant.forecasting._direct import DirectStep
 from calibrant.forecasting._naive import Repeated, SeasonalNaive
 from calibrant.forecasting._progress import Countdown
@@ -87,10 +89,11 @@ def backtest(
     if policy not in ("update", "refit", "static"):
         raise ParameterError(f'policy must be "update", "refit" or "static", got {policy!r}.')
     model: Forecaster = clone(forecaster)
-    model._check_parameters()
+    check_parameters(model.window, model.horizon, model.recalibrate)
     series = SeriesFrame.read(y, X, series_id=model.series_id, time=model.time)
     times = np.unique(series.tick)
     first = _position(start, series.clock.stamps(times))
+    _check_reach(times[first:] // series.clock.step, model.horizon)
     blocks = list(_blocks(first, len(times), policy, every))
     found: dict[int, list[Forecasts]] = {step: [] for step in range(1, model.horizon + 1)}
     made: dict[int, list[StepForecasts]] = {step: [] for step in found}
@@ -126,6 +129,15 @@ def backtest(
     baseline = _baseline(shown, times[first], made, policy, stride)
     tested = int(np.sum(series.tick >= times[first]))
     return Backtest(joined, model, policy, tested, baseline)
+
+
+def _check_reach(steps: Ticks, horizon: int) -> None:
+    """Check that the rows to forecast are as many as the steps ahead."""
+    if (reach := int(steps[-1] - steps[0]) + 1) < horizon:
+        raise DataError(
+            f"A horizon of {horizon} needs as many rows from `start` on, but there are {reach}. "
+            "Choose an earlier start or a smaller horizon."
+        )
 
 
 def _training_rows(series: SeriesFrame, start: int) -> SeriesFrame:

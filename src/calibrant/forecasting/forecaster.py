@@ -21,6 +21,13 @@ from calibrant.distributions import Distribution, Empirical
 from calibrant.distributions.copula import joint_sample
 from calibrant.errors import DataError, NotFittedError, ParameterError
 from calibrant.forecasting._calendar import Calendar
+from calibrant.forecasting._checks import (
+    check_length,
+    check_parameters,
+    check_values,
+    check_windows,
+    checked_steps,
+)
 from calibrant.forecasting._covariates import Covariates
 from calibrant.forecasting._direct import DirectSteps
 from calibrant.forecasting._paths import step_correlation, sums_of_steps, total_periods
@@ -180,9 +187,12 @@ class Forecaster(BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
-        steps = self._checked_steps(range(1, self.horizon + 1) if fh is None else fh)
-        self._prepare(SeriesFrame.read(y, X, series_id=self.series_id, time=self.time))
+        check_parameters(self.window, self.horizon, self.recalibrate)
+        steps = checked_steps(range(1, self.horizon + 1) if fh is None else fh, self.horizon)
+        series = SeriesFrame.read(y, X, series_id=self.series_id, time=self.time)
+        self._prepare(series)
+        if not self._is_direct:
+            check_windows(series, self.window)
         self._train()
         self.fh_ = steps
         return self
@@ -252,13 +262,8 @@ class Forecaster(BaseEstimator):
                 f"{', '.join(names)}. Pass the others as X, or use the GlobalNetwork."
             )
         covariates = Covariates.learn(series.covariates, self.past, self.future, self.static)
-        needed = self.window + self.horizon
-        if len(series) < needed:
-            raise DataError(
-                f"The series has {len(series)} rows: a window of {self.window} with its target "
-                f"{self.horizon} ahead takes {needed}. Use a longer series, or a smaller window "
-                "or horizon."
-            )
+        check_length(series, self.window, self.horizon)
+        check_values(series)
         encoded = covariates.encode(series)
         covariates.check_static(encoded)
         report = replace(series.report, bridged=self._is_direct)
@@ -515,32 +520,10 @@ class Forecaster(BaseEstimator):
             return AdaptiveRecalibrator()
         return copy.deepcopy(self.recalibrate)
 
-    def _check_parameters(self) -> None:
-        for name in ("window", "horizon"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise ParameterError(f"{name} must be a whole number of at least 1, got {value!r}.")
-        known = self.recalibrate in (None, "adaptive")
-        if not known and not isinstance(self.recalibrate, AdaptiveRecalibrator):
-            raise ParameterError(
-                'recalibrate must be "adaptive", None or an AdaptiveRecalibrator, got '
-                f"{self.recalibrate!r}."
-            )
-
     def _checked_steps(self, fh: Any) -> list[int]:
         if fh is None:
             return list(getattr(self, "fh_", range(1, self.horizon + 1)))
-        steps = np.atleast_1d(np.asarray(fh))
-        if steps.ndim != 1 or not len(steps) or not np.issubdtype(steps.dtype, np.integer):
-            raise ParameterError(
-                f"fh must be a number of steps ahead, or a list of them, got {fh!r}."
-            )
-        if steps.min() < 1 or steps.max() > self.horizon:
-            raise ParameterError(
-                f"fh must lie between 1 and the horizon {self.horizon}, got "
-                f"{steps.min()} to {steps.max()}. Fit with a larger horizon to look further ahead."
-            )
-        return [int(step) for step in steps]
+        return checked_steps(fh, self.horizon)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
