@@ -254,9 +254,36 @@ def test_verdict_looks_behind_the_average() -> None:
     assert "slices are clearly off, worst predicted mean " in said
     # Small errors of either sign in many deciles, at other levels than 90%.
     scattered = evaluate(averaged, y, coverage=0.001)
-    assert "but not within deciles of the predicted mean (ECPE 0." in scattered.verdict
+    assert "on average, but not within deciles of the predicted mean (mean ECPE 0." in (
+        scattered.verdict
+    )
+    assert "slices is clearly off by itself, worst predicted mean " in scattered.verdict
     assert scattered.state == "mixed"
     assert 'groups=["predicted mean"]' in scattered.advice
+
+
+@pytest.mark.parametrize("n", [120, 4000])
+@pytest.mark.parametrize("level", [0.001, 0.5, 0.9])
+def test_a_verdict_with_advice_does_not_put_it_down_to_chance(n: int, level: float) -> None:
+    rng = np.random.default_rng(33)
+    scale = rng.uniform(0.5, 2.0, size=n)
+    y = scale * rng.normal(size=n)
+    forecasts = {
+        "truth": Normal(scale, scale),
+        "narrow": Normal(scale, 0.7 * scale),
+        "slightly narrow": Normal(scale, 0.95 * scale),
+        "wide": Normal(scale, 1.4 * scale),
+        "same spread": Normal(scale, np.full(n, 1.2)),
+        "biased": Normal(scale + 0.3, scale),
+    }
+    with_advice = 0
+    for name, dist in forecasts.items():
+        found = evaluate(dist, y + scale, coverage=level)
+        chance = "which chance explains" in found.verdict or "may be chance" in found.verdict
+        assert not (found.advice and chance), f"{name}: {found.verdict} {found.advice}"
+        assert bool(found.advice) == (found.state != "good") or "Not clearly" in found.verdict
+        with_advice += bool(found.advice)
+    assert 0 < with_advice < len(forecasts)
 
 
 def test_text_is_a_narrow_aligned_table(dist: Distribution) -> None:

@@ -41,6 +41,9 @@ def test_p_values_are_binomial_and_adjusted_by_holm() -> None:
     assert not any(each.clearly_off for each in ranked)
     assert ranked[0].p_value <= min(1.0, 12 * min(tests)) + 1e-12  # six slices, two tests each
     assert "Worst of 6 slices is shop " in worst_sentence(ranked)
+    blamed = worst_sentence(ranked, errors_found=True)
+    assert blamed.startswith("None of 6 slices is clearly off by itself, worst shop ")
+    assert "chance" not in blamed
 
 
 def test_both_kinds_of_error_are_found() -> None:

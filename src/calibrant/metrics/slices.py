@@ -165,14 +165,26 @@ def differing_sources(
     return list(dict.fromkeys(source for source, each in zip(sources, off, strict=True) if each))
 
 
-def worst_sentence(ranked: list[Slice]) -> str:
-    """Name the worst slice and say whether chance explains it; empty without slices."""
+def worst_sentence(ranked: list[Slice], *, errors_found: bool = False) -> str:
+    """Name the worst slice and say whether chance explains it; empty without slices.
+
+    Parameters
+    ----------
+    ranked : list of Slice
+        All slices, the worst first.
+    errors_found : bool
+        Whether all rows or many slices together are known to be off. A slice that is not clearly
+        off by itself is then not put down to chance.
+    """
     if not ranked:
         return ""
     worst, off = ranked[0], sum(each.clearly_off for each in ranked)
     if off:
         count = f"{off} of {len(ranked):,} slices {'is' if off == 1 else 'are'} clearly off"
         return f"{count}, worst {worst} ({p_value_text(worst.p_value)}, adjusted)."
+    if errors_found:
+        each = f"None of {len(ranked):,} slices is clearly off by itself"
+        return f"{each}, worst {worst} ({p_value_text(worst.p_value)}, adjusted)."
     adjusted = f"{p_value_text(worst.p_value)} adjusted for {len(ranked):,} slices"
     if worst.is_large and worst.p_value < 0.5:
         chance = f"which may be chance ({adjusted}, {worst.p_alone:.2g} alone)"

@@ -53,27 +53,26 @@ def judge(found: Evaluation, ways: Mapping[str, GroupCalibration]) -> Verdict:
     ranked = rank_slices(ways)
     off = list(dict.fromkeys(each.source for each in ranked if each.clearly_off))
     small, rejected = _is_small(found), found.test.reject
+    bad = rejected and not small
     # Errors of either sign at other levels than the quoted one, in many deciles at once.
-    scattered = None if off else _scattered(ways)
-    if rejected:
-        sentence = _miscalibrated(found, small=small)
-    else:
-        sentence = _calibrated(found, everywhere=not off, scattered=scattered)
+    scattered = None if off or bad else _scattered(ways)
+    where = _where(off, scattered)
+    sentence = _miscalibrated(found, where, small=small) if rejected else _calibrated(found, where)
     state: State = "good"
-    if rejected and not small:
+    if bad:
         state = "bad"
     elif off or scattered or (not small and not found.floor.explains(found.test.ecpe)):
         state = "mixed"
     sources = off or ([scattered[0]] if scattered else [])
-    if state == "bad":  # slices that are off like all other rows are corrected with them
+    if bad:  # slices that are off like all other rows are corrected with them
         pit = found.pit
         sources = differing_sources(ways, coverage=pit.coverage, below=pit.below_median)
-    about_slices = worst_sentence(ranked)
+    about_slices = worst_sentence(ranked, errors_found=bad or scattered is not None)
     return Verdict(
         verdict=f"{sentence} {about_slices}".rstrip(),
         state=state,
         worst=ranked[0] if ranked else None,
-        advice=advice(sources) if sources or state == "bad" else "",
+        advice=advice(sources) if sources or bad else "",
         about_all=sentence,
         about_slices=about_slices,
     )
@@ -98,7 +97,16 @@ def _is_small(found: Evaluation) -> bool:
     return error**2 - found.floor.ecpe**2 < _TOLERATED_ECPE**2
 
 
-def _miscalibrated(found: Evaluation, *, small: bool) -> str:
+def _where(off: list[str], scattered: tuple[str, GroupCalibration] | None) -> str:
+    """Where a forecast that is fine over all rows is off; empty if nowhere."""
+    if scattered is not None:
+        of, deciles = scattered
+        within = f"mean ECPE {deciles.mean_ecpe:.4f}, floor {deciles.mean_floor:.4f}"
+        return f" on average, but not within deciles of the {of} ({within})"
+    return " on average, but off in some slices" if off else ""
+
+
+def _miscalibrated(found: Evaluation, where: str, *, small: bool) -> str:
     test, pit = found.test, found.pit
     p_value, name = min((test.p_value, "ECPE"), (test.pit_p_value, "PIT"))
     evidence = (
@@ -112,26 +120,19 @@ def _miscalibrated(found: Evaluation, *, small: bool) -> str:
     else:
         word, fault = _wrong_spread(test, found.level, pit.coverage)
     if small:
-        return f"Nearly calibrated: {fault}, more than chance gives but little ({evidence})."
+        return f"Nearly calibrated{where}: {fault}, more than chance gives but little ({evidence})."
     return f"{word}: {fault} ({evidence})."
 
 
-def _calibrated(
-    found: Evaluation, *, everywhere: bool, scattered: tuple[str, GroupCalibration] | None
-) -> str:
+def _calibrated(found: Evaluation, where: str) -> str:
     test, floor = found.test, found.floor
     word, usual = "Calibrated", "is what chance gives"
     if not floor.explains(test.ecpe):
         word, usual = "Not clearly miscalibrated", "is more than chance mostly gives"
-    chance = (
-        f"ECPE {test.ecpe:.4f} {usual} at n = {test.n:,} (floor {floor.ecpe:.4f}, 95% of "
-        f"perfect forecasters below {floor.ecpe_range[1]:.4f})"
+    return (
+        f"{word}{where}: ECPE {test.ecpe:.4f} {usual} at n = {test.n:,} (floor {floor.ecpe:.4f}, "
+        f"95% of perfect forecasters below {floor.ecpe_range[1]:.4f})."
     )
-    if scattered is not None:
-        of, worst = scattered
-        within = f"ECPE {worst.mean_ecpe:.4f}, floor {worst.mean_floor:.4f}"
-        return f"{word} on average: {chance}, but not within deciles of the {of} ({within})."
-    return f"{word}{'' if everywhere else ' on average, but off in some slices'}: {chance}."
 
 
 def _scattered(ways: Mapping[str, GroupCalibration]) -> tuple[str, GroupCalibration] | None:
