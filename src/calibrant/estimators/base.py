@@ -20,6 +20,7 @@ from calibrant import errors
 from calibrant.checks import name_of
 from calibrant.distributions import Distribution, DistributionPredictor
 from calibrant.errors import ParameterError
+from calibrant.estimators.fitted_model import FittedModel
 from calibrant.estimators.html import fit_summary_html
 from calibrant.estimators.parameters import (
     Constraints,
@@ -44,13 +45,12 @@ from calibrant.estimators.validation import (
     may_fall_below_zero,
 )
 from calibrant.networks import GaussianHead, Head, Networks, NetworkSpec
-from calibrant.persistence import read_model
 from calibrant.tables import ArrowSource, ParquetSource, TableEncoder
 from calibrant.training import Objective, Record, Rows, Stage
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters):
+class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, GroupedParameters):
     """Base of all network methods; see `HeteroscedasticRegressor` for the parameters.
 
     A method declares its parameters as fields and implements `_recipe`: which networks it trains,
@@ -82,6 +82,7 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
     n_held_out_: int = field(init=False)
     plan_: dict[str, str] = field(init=False)  # in words
 
+    _fitted_attribute: ClassVar[str] = "predictor_"
     # Whether the network reads (n, steps, d); otherwise the steps are flattened.
     _reads_sequences: ClassVar[bool] = True
     # Whether training rows may come as a stream; otherwise the method needs all of them at once.
@@ -157,20 +158,10 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         model.random_state = copy.deepcopy(self.random_state)
         return model._plan(X, y, sample_weight, **options)
 
-    def _plan(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        validation_data: tuple[Any, ...] | None = None,
-        groups: ArrayLike | None = None,
-        cv: Any = None,
-    ) -> Plan:
+    def _plan(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any) -> Plan:
         """Check the arguments of `fit` and make the plan."""
         check_parameters(self)
         self._check_bounds()
-        options = {"validation_data": validation_data, "groups": groups, "cv": cv}
         if isinstance(X, ArrowSource | ParquetSource):
             self._check_source(X, y=y, sample_weight=sample_weight, **options)
             if X.n_rows <= X.in_memory_rows:
@@ -310,24 +301,10 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
         write_onnx(self, path, levels, encoded=encoded, overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, network: nn.Module | None = None) -> Self:
-        """Load a model that `save` wrote; its predictions are identical.
-
-        No code from the files is run. A model that was fitted with a module of the user needs an
-        instance of it as `network`: weights are stored, classes are not.
-        """
-        return cls._from_folder(Path(path), *read_model(path), network=network)
-
-    @classmethod
     def _from_folder(
-        cls,
-        path: Path,
-        manifest: dict[str, Any],
-        tensors: dict[str, NDArray[Any]],
-        *,
-        network: nn.Module | None = None,
+        cls, path: Path, manifest: dict[str, Any], tensors: dict[str, NDArray[Any]], **options: Any
     ) -> Self:
-        return restore_estimator(cls, path, manifest, tensors, network=network)
+        return restore_estimator(cls, path, manifest, tensors, **options)
 
     # ---- checks -----------------------------------------------------------------------------
 
@@ -368,12 +345,6 @@ class NetworkRegressor(DistributionPredictor, RegressorMixin, GroupedParameters)
                 "there as well.",
                 errors.ColumnWarning,
                 stacklevel=3,
-            )
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "predictor_"):
-            raise errors.NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet. Call fit(X, y) first."
             )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -12,20 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, clone
 from sklearn.utils import check_random_state
 
-from calibrant import errors
 from calibrant.checks import Array
 from calibrant.distributions.copula import rank_correlation
 from calibrant.distributions.joint import JointDistribution
 from calibrant.errors import DataError, ModelFileError, ParameterError
 from calibrant.estimators.base import NetworkRegressor
 from calibrant.estimators.batched_fit import train_alike
+from calibrant.estimators.fitted_model import FittedModel
 from calibrant.estimators.held_out import held_out_pit
-from calibrant.persistence import check_class, load_any, read_model, savable_model, write_model
+from calibrant.persistence import check_class, load_any, savable_model, write_model
 from calibrant.tables import to_local, to_numbers
 
 
 @savable_model
-class MultiOutput(MultiOutputMixin, BaseEstimator):
+class MultiOutput(FittedModel, MultiOutputMixin, BaseEstimator):
     """Predict several outputs jointly: marginals by any network method, joined by a copula.
 
     Every output gets a model of its own, on the same held-out rows. The PIT values of these rows
@@ -68,6 +68,9 @@ class MultiOutput(MultiOutputMixin, BaseEstimator):
     models_: dict[str, NetworkRegressor]
     correlation_: Array
     n_held_out_: int
+
+    _fitted_attribute: ClassVar[str] = "models_"
+    _fit_call: ClassVar[str] = "fit(X, Y)"
 
     def __init__(self, estimator: NetworkRegressor) -> None:
         self.estimator = estimator
@@ -114,10 +117,7 @@ class MultiOutput(MultiOutputMixin, BaseEstimator):
 
     def predict_dist(self, X: Any) -> JointDistribution:
         """Return the joint predictive distribution of every row."""
-        if not hasattr(self, "models_"):
-            raise errors.NotFittedError(
-                "This MultiOutput instance is not fitted yet. Call fit(X, Y) first."
-            )
+        self._check_fitted()
         marginals = [model.predict_dist(X) for model in self.models_.values()]
         return JointDistribution(marginals, self.correlation_, list(self.models_))
 
@@ -157,8 +157,7 @@ class MultiOutput(MultiOutputMixin, BaseEstimator):
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted model to a folder, with one folder per output inside."""
-        if not hasattr(self, "models_"):
-            raise errors.NotFittedError("This MultiOutput instance is not fitted yet.")
+        self._check_fitted()
         manifest = {
             "class": type(self).__name__,
             "outputs": list(self.models_),
@@ -169,18 +168,8 @@ class MultiOutput(MultiOutputMixin, BaseEstimator):
         write_model(path, manifest, tensors, parts=parts, overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, network: Any = None) -> Self:
-        """Load a model that `save` wrote; `network` as in `load` of the estimator."""
-        return cls._from_folder(Path(path), *read_model(path), network=network)
-
-    @classmethod
     def _from_folder(
-        cls,
-        path: Path,
-        manifest: dict[str, Any],
-        tensors: dict[str, NDArray[Any]],
-        *,
-        network: Any = None,
+        cls, path: Path, manifest: dict[str, Any], tensors: dict[str, NDArray[Any]], **options: Any
     ) -> Self:
         check_class(path, manifest, cls)
         try:
@@ -190,7 +179,7 @@ class MultiOutput(MultiOutputMixin, BaseEstimator):
             raise ModelFileError(
                 f"{path} does not describe a whole MultiOutput: {error}"
             ) from error
-        inside = [load_any(path / f"output_{j}", network=network) for j in range(len(names))]
+        inside = [load_any(path / f"output_{j}", **options) for j in range(len(names))]
         if not inside or correlation.shape != (len(names), len(names)):
             raise ModelFileError(
                 f"{path} has {len(names)} outputs and a correlation of shape {correlation.shape}."

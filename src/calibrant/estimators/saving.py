@@ -53,7 +53,7 @@ def restore_estimator(
     manifest: dict[str, Any],
     tensors: dict[str, NDArray[Any]],
     *,
-    network: nn.Module | None,
+    network: nn.Module | None = None,
 ) -> Model:
     """Rebuild the estimator of the given class from the content of its folder."""
     check_class(path, manifest, cls)

@@ -99,9 +99,9 @@ def check_fit_data(
     y: Any,
     sample_weight: ArrayLike | None,
     *,
-    validation_data: tuple[Any, ...] | None,
-    groups: ArrayLike | None,
-    cv: Any,
+    validation_data: tuple[Any, ...] | None = None,
+    groups: ArrayLike | None = None,
+    cv: Any = None,
 ) -> FitData:
     """Check the arguments of `fit`; the model stores number, names and kind of its inputs."""
     seed = draw_seed(model)

@@ -85,7 +85,7 @@ def restore_forecaster(
     manifest: dict[str, Any],
     tensors: dict[str, NDArray[Any]],
     *,
-    network: nn.Module | None,
+    network: nn.Module | None = None,
 ) -> Model:
     """Rebuild the forecaster from the content of its folder."""
     check_class(path, manifest, cls)

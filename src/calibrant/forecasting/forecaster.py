@@ -7,19 +7,19 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
-from torch import nn
 
 from calibrant.checks import Array, Index
 from calibrant.distributions import Distribution, Empirical
 from calibrant.distributions.copula import joint_sample
-from calibrant.errors import DataError, NotFittedError, ParameterError
+from calibrant.errors import DataError, ParameterError
+from calibrant.estimators.fitted_model import FittedModel
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._checks import (
     check_length,
@@ -39,14 +39,14 @@ from calibrant.forecasting._step import StepForecasts, StepModel, pits_by_origin
 from calibrant.forecasting._windows import WindowDesign
 from calibrant.forecasting.global_network import GlobalNetwork
 from calibrant.forecasting.series_frame import SeriesFrame
-from calibrant.persistence import read_model, savable_model
+from calibrant.persistence import savable_model
 from calibrant.recalibration import AdaptiveRecalibrator
 
 _TOTAL_PATHS = 2000  # the 5% quantile of a sum is then off by 0.5%
 
 
 @savable_model
-class Forecaster(BaseEstimator):
+class Forecaster(FittedModel, BaseEstimator):
     """Calibrated forecasts of one or several series, any number of steps ahead.
 
     1. `fit` cuts windows out of the series and learns direct forecasts, where every step has its
@@ -135,6 +135,9 @@ class Forecaster(BaseEstimator):
     model_: DirectSteps | SeparateSteps
     correlation_: Array
     fh_: list[int]
+
+    _fitted_attribute: ClassVar[str] = "model_"
+    _fit_call: ClassVar[str] = "fit(y)"
 
     def __init__(
         self,
@@ -483,26 +486,12 @@ class Forecaster(BaseEstimator):
         save_forecaster(self, path, overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, network: nn.Module | None = None) -> Self:
-        """Load a model that `save` wrote; it predicts and updates as the saved one would.
-
-        Estimators that were fitted with a module of the user's own need an instance of it as
-        `network`: weights are stored, classes are not.
-        """
-        return cls._from_folder(Path(path), *read_model(path), network=network)
-
-    @classmethod
     def _from_folder(
-        cls,
-        path: Path,
-        manifest: dict[str, Any],
-        tensors: dict[str, NDArray[Any]],
-        *,
-        network: nn.Module | None = None,
+        cls, path: Path, manifest: dict[str, Any], tensors: dict[str, NDArray[Any]], **options: Any
     ) -> Self:
         from calibrant.forecasting._saving import restore_forecaster
 
-        return restore_forecaster(cls, path, manifest, tensors, network=network)
+        return restore_forecaster(cls, path, manifest, tensors, **options)
 
     # ---- parameters -------------------------------------------------------------------------
 
@@ -524,7 +513,3 @@ class Forecaster(BaseEstimator):
         if fh is None:
             return list(getattr(self, "fh_", range(1, self.horizon + 1)))
         return checked_steps(fh, self.horizon)
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "model_"):
-            raise NotFittedError("This Forecaster instance is not fitted yet. Call fit(y) first.")
