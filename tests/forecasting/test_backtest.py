@@ -208,7 +208,7 @@ def test_the_frame_holds_every_forecast() -> None:
     result = backtest(forecaster(), panel(), start=60)
     frame = result.frame(coverage=0.5)
     assert list(frame.columns) == [
-        *("id", "time", "horizon", "y_true", "mean", "stddev", "lower", "upper")
+        *("id", "time", "origin", "horizon", "y_true", "mean", "stddev", "lower", "upper")
     ]
     assert len(frame) == 2 * 20 + 2 * 19
     ahead = frame[frame["horizon"] == 2]

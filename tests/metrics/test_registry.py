@@ -70,7 +70,7 @@ def test_report_and_back_test_show_a_new_entry(new_metric: Metric) -> None:
     page = build_report(DIST, None, Y).html
     assert ">0.2000</td>" in page
     assert "of the mean; lower is better" in page
-    found = Forecasts(DIST, Y, pd.RangeIndex(N))
+    found = Forecasts(DIST, Y, pd.RangeIndex(N), pd.RangeIndex(N) - 1)
     scores = Backtest({1: found}, None, "fixed", N).scores()
     assert scores.loc[1, "largest_error"] == np.max(np.abs(Y))
     assert scores.loc[1, "largest_error_floor"] == 0.2

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from calibrant.cli._options import check_levels, column, count, one_of
+from calibrant.cli._options import check_levels, column, count, file, one_of
 
 Data = Annotated[
     Path,
@@ -48,6 +48,10 @@ Network = Annotated[
         ("global", "lstm", "gru", "mlp"),
         help="global: one for all steps and series; lstm, gru or mlp: one for each step.",
     ),
+]
+
+Report = Annotated[
+    Path | None, file(help="Also write an interactive page with fan charts, one HTML file.")
 ]
 
 

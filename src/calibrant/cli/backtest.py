@@ -54,6 +54,7 @@ def backtest(
     epochs: option.Epochs = None,
     seed: option.Seed = 0,
     figure: option.Figure = None,
+    report: series_option.Report = None,
     policy: Policy = "update",
     every: Every = None,
     out: Rows = None,
@@ -68,6 +69,7 @@ def backtest(
     """
     check_table_output(out, force=force)
     check_output(figure, force=force)
+    check_output(report, force=force)
     from calibrant.cli._series import make_forecaster, read_series
     from calibrant.forecasting import backtest as run_backtest
 
@@ -80,6 +82,9 @@ def backtest(
         result = run_backtest(model, series.y, series.X, verbose=messages.shows_progress, **how)
     if figure is not None:
         write_figure(_draw(result, target, coverage), figure)
+    if report is not None:
+        result.report(report, coverage=coverage, target=target, overwrite=force)
+        messages.say(f"Report: {report}")
     if out is not None:
         write_table(result.frame(coverage=coverage), out)
     by_horizon = result.scores(coverage=coverage)

@@ -35,6 +35,7 @@ def forecast(
     epochs: option.Epochs = None,
     seed: option.Seed = 0,
     figure: option.Figure = None,
+    report: series_option.Report = None,
     out: option.Predictions = None,
     save: Annotated[Path | None, option.folder(help="Folder to save the model in.")] = None,
     force: option.Force = False,
@@ -49,6 +50,7 @@ def forecast(
     """
     check_table_output(out, force=force)
     check_output(figure, force=force)
+    check_output(report, force=force)
     if save is not None:
         from calibrant.persistence import check_free
 
@@ -69,6 +71,9 @@ def forecast(
         model.save(save, overwrite=force)
     if figure is not None:
         write_figure(_draw(model, series.X, target, coverage), figure)
+    if report is not None:
+        model.report(report, X=series.X, coverage=coverage, target=target, overwrite=force)
+        messages.say(f"Report: {report}")
     if out is not None:
         write_table(table, out)
         messages.say(f"The next {horizon} steps of {target!r} are in {out}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -12,7 +13,8 @@ import pandas as pd
 from calibrant.checks import Array
 from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
-from calibrant.metrics import coverage, crps, evaluate
+from calibrant.forecasting._fans import backtest_fans
+from calibrant.metrics import Evaluation, coverage, crps, evaluate
 
 # What fits into a line.
 _SHOWN = ("n", "ecpe", "ecpe_floor", "coverage", "crps", "naive_crps", "rmse", "epiw")
@@ -28,11 +30,14 @@ class Forecasts:
     y_true : array of shape (n,)
     index : pandas index of n rows
         Time that each forecast is for; series and time for a panel.
+    origin : pandas index of n rows
+        Last time that was known when the forecast was made; series and time for a panel.
     """
 
     dist: Distribution
     y_true: Array
     index: pd.Index[Any]
+    origin: pd.Index[Any]
 
     def __len__(self) -> int:
         return len(self.y_true)
@@ -61,6 +66,7 @@ class Backtest:
     policy: str
     tested: int
     baseline: dict[int, Forecasts] = field(default_factory=dict)
+    _evaluated: dict[float, dict[int, Evaluation]] = field(default_factory=dict, repr=False)
 
     @property
     def dist(self) -> Distribution:
@@ -77,6 +83,21 @@ class Backtest:
         """Time of the rows of `dist`; series and time for a panel."""
         return self.by_horizon[1].index
 
+    def evaluations(self, *, coverage: float = 0.9) -> dict[int, Evaluation]:
+        """Return what `evaluate` finds about each horizon; kept for the next call.
+
+        Parameters
+        ----------
+        coverage : float
+            Nominal level of the intervals whose coverage is reported.
+        """
+        if coverage not in self._evaluated:
+            self._evaluated[coverage] = {
+                step: evaluate(found.dist, found.y_true, coverage=coverage)
+                for step, found in self.by_horizon.items()
+            }
+        return self._evaluated[coverage]
+
     def scores(self, *, coverage: float = 0.9) -> pd.DataFrame:
         """Every metric of each horizon, with the noise floors of calibration errors.
 
@@ -88,9 +109,8 @@ class Backtest:
             Nominal level of the intervals whose coverage is reported.
         """
         rows = {
-            step: _scores(found.dist, found.y_true, coverage)
-            | _naive_scores(self.baseline.get(step), coverage)
-            for step, found in self.by_horizon.items()
+            step: _scores(found) | _naive_scores(self.baseline.get(step), coverage)
+            for step, found in self.evaluations(coverage=coverage).items()
         }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("horizon")
 
@@ -111,15 +131,62 @@ class Backtest:
             raise ParameterError(f"blocks must lie between 1 and {len(found)}, got {blocks}.")
         edges = np.linspace(0, len(found), blocks + 1).round().astype(int)
         times = found.index.get_level_values(-1)
-        rows = [_scores(found.dist[a:b], found.y_true[a:b], coverage) for a, b in pairwise(edges)]
+        rows = [
+            _scores(evaluate(found.dist[a:b], found.y_true[a:b], coverage=coverage))
+            for a, b in pairwise(edges)
+        ]
         return pd.DataFrame(rows, index=times[edges[:-1]]).rename_axis("from")
 
     def frame(self, *, coverage: float = 0.9) -> pd.DataFrame:
-        """All forecasts as a table: time, horizon, y_true, mean, stddev, lower and upper."""
+        """All forecasts as a table: time, origin, horizon, y_true, mean, stddev, lower, upper."""
         return pd.concat(
             [_table(found, step, coverage) for step, found in self.by_horizon.items()],
             ignore_index=True,
         )
+
+    def report(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        coverage: float = 0.9,
+        title: str | None = None,
+        target: str | None = None,
+        overwrite: bool = False,
+    ) -> Any:
+        """Show some forecasts as fans, and calibration by step, on one interactive page.
+
+        Parameters
+        ----------
+        path : path, optional
+            HTML file to write as well.
+        coverage : float in (0, 1)
+            Nominal coverage of the verdict, and the start of the slider.
+        title, target : str, optional
+            Title of the page and name of the target.
+        overwrite : bool
+            Replace an existing file.
+
+        Returns
+        -------
+        calibrant.report.Report
+            With ``html`` and ``save(path)``; a notebook displays the page.
+        """
+        from calibrant.report import build_series_report
+
+        evaluations = self.evaluations(coverage=coverage)
+        naive = {step: crps(found.dist, found.y_true) for step, found in self.baseline.items()}
+        page = build_series_report(
+            backtest_fans(self, evaluations),
+            evaluations=evaluations,
+            naive_crps=naive,
+            coverage=coverage,
+            title=title,
+            target=target or ", ".join(map(str, self.forecaster.series_.targets.columns)),
+            settings={"policy": self.policy, "model": repr(self.forecaster)},
+        )
+        if path is not None:
+            page.save(path, overwrite=overwrite)
+        return page
 
     def __str__(self) -> str:
         first, n = self.by_horizon[1], len(self.by_horizon[1])
@@ -139,8 +206,7 @@ class Backtest:
         return self.by_horizon[horizon]
 
 
-def _scores(dist: Distribution, y: Array, coverage: float) -> dict[str, float]:
-    found = evaluate(dist, y, coverage=coverage)
+def _scores(found: Evaluation) -> dict[str, float]:
     floors = {f"{name}_floor": floor.expected for name, floor in found.floors.items()}
     return {"n": found.n, **found.metrics, **floors}
 
@@ -162,6 +228,7 @@ def _table(found: Forecasts, step: int, coverage: float) -> pd.DataFrame:
         {
             **keys,
             "time": index.get_level_values(-1),
+            "origin": found.origin.get_level_values(-1),
             "horizon": step,
             "y_true": found.y_true,
             "mean": found.dist.mean,

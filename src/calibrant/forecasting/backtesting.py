@@ -167,8 +167,11 @@ def _forecasts(
     for (step, forecasts, _), dist in zip(made, model.model_.joined(followed), strict=True):
         kept = (forecasts.origin >= since) & (forecasts.origin < until)
         if kept.any():
-            index = shown.index(forecasts.code[kept], forecasts.target[kept])
-            found = Forecasts(dist[kept], forecasts.y[kept], index)
+            index, origin = (
+                shown.index(forecasts.code[kept], tick[kept])
+                for tick in (forecasts.target, forecasts.origin)
+            )
+            found = Forecasts(dist[kept], forecasts.y[kept], index, origin)
             yield step.step, found, forecasts.take(kept)
 
 
@@ -192,7 +195,7 @@ def _baseline(
         if policy != "static":
             lag = -(-step // stride) * len(series.ids)
             dist = AdaptiveRecalibrator().follow(dist, y, lag=lag)
-        found[step] = Forecasts(dist, y, series.index(code, target))
+        found[step] = Forecasts(dist, y, series.index(code, target), series.index(code, origin))
     return found
 
 
@@ -222,6 +225,7 @@ def _joined(found: dict[int, list[Forecasts]]) -> dict[int, Forecasts]:
             concatenate([part.dist for part in parts]),
             np.concatenate([part.y_true for part in parts]),
             parts[0].index.append([part.index for part in parts[1:]]),
+            parts[0].origin.append([part.origin for part in parts[1:]]),
         )
         for step, parts in found.items()
     }

@@ -30,6 +30,7 @@ from calibrant.forecasting._checks import (
 )
 from calibrant.forecasting._covariates import Covariates
 from calibrant.forecasting._direct import DirectSteps
+from calibrant.forecasting._fans import forecast_fans
 from calibrant.forecasting._paths import step_correlation, sums_of_steps, total_periods
 from calibrant.forecasting._progress import Countdown
 from calibrant.forecasting._read import read_table
@@ -438,6 +439,50 @@ class Forecaster(FittedModel, BaseEstimator):
         groups = self._total_groups(steps, total)
         first = [at * len(steps) + group[0] for at, own in enumerate(groups) for group in own]
         return index.take(np.array(first))
+
+    def report(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        X: Any = None,
+        coverage: float = 0.9,
+        title: str | None = None,
+        target: str | None = None,
+        overwrite: bool = False,
+    ) -> Any:
+        """Show the forecasts of the coming steps as fans on one interactive page.
+
+        Parameters
+        ----------
+        path : path, optional
+            HTML file to write as well.
+        X : frame or array, optional
+            As in `predict_dist`.
+        coverage : float in (0, 1)
+            Start of the slider.
+        title, target : str, optional
+            Title of the page and name of the target.
+        overwrite : bool
+            Replace an existing file.
+
+        Returns
+        -------
+        calibrant.report.Report
+            With ``html`` and ``save(path)``; a notebook displays the page. `Backtest.report`
+            shows calibration as well.
+        """
+        from calibrant.report import build_series_report
+
+        page = build_series_report(
+            forecast_fans(self, self.predict_dist(X=X)),
+            coverage=coverage,
+            title=title,
+            target=target or ", ".join(map(str, self.series_.targets.columns)),
+            settings={"model": repr(self)},
+        )
+        if path is not None:
+            page.save(path, overwrite=overwrite)
+        return page
 
     def _predict_all(self, steps: list[int], X: Any) -> Distribution:
         """Predictive distributions, sorted by series, then by step."""

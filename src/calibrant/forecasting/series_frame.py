@@ -237,6 +237,11 @@ class SeriesFrame:
         levels = [pd.Index(part)[code] for part in parts]
         return pd.MultiIndex.from_arrays([*levels, stamps], names=[*self.id_names, "time"])
 
+    def values(self) -> pd.Series[Any]:
+        """All targets by series, target and time stamp."""
+        stacked = self.stacked()
+        return pd.Series(stacked.y, index=stacked.index(stacked.code, stacked.tick))
+
     def _joined(
         self, code: Index, tick: Ticks, targets: pd.DataFrame, covariates: pd.DataFrame
     ) -> SeriesFrame:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from dataclasses import asdict
-from functools import lru_cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from numpy.typing import NDArray
 
 from calibrant.checks import Index, group_columns
@@ -23,10 +19,10 @@ from calibrant.report._chart import BAND_CONFIDENCE
 from calibrant.report._facts import data_facts, surprises, version_facts
 from calibrant.report._format import Units, cell_text, level_text, percent, unbroken
 from calibrant.report._moving_charts import interval_chart, width_chart
-from calibrant.report._plotly import plotly_script
 from calibrant.report._row_details import picked_rows, row_details, row_label, slices_of_rows
 from calibrant.report._slice_charts import slice_charts
 from calibrant.report._slices import cut, table_columns
+from calibrant.report._template import render_page
 from calibrant.report.scored_forecast import ScoredForecast
 
 _SURPRISE_COLUMNS = 6  # of the inputs; the others are shown when a row is picked
@@ -68,50 +64,44 @@ def render(
     charts = [chart for part in sections.values() for chart in part]
     levels = _level_texts(forecasts, Units(y))
     shown = list(columns)[:_SURPRISE_COLUMNS]
-    script = {
-        "start": start,
-        "target": target,
-        "charts": {chart.id: {"data": chart.data, "layout": chart.layout} for chart in charts},
-        "intervals": [moving for _, moving in intervals],
-        "boxes": boxes,
-        "slices": slices,
-        "rows": row_details(forecasts, rows, columns, X),
-        "levels": levels,
-    }
-    return (
-        _environment()
-        .get_template("report.html.j2")
-        .render(
-            title=title,
-            target=target,
-            n=n,
-            start=start,
-            level=level_text(level),
-            models=[
-                _verdict(each, ways[i], level, n)
-                | {
-                    "name": each.name,
-                    "settings": each.settings,
-                    "surprises": _surprises(each, rows, columns, shown, X),
-                }
-                for i, each in enumerate(forecasts)
-            ],
-            now=levels[start - 1],
-            scores=_scores(forecasts),
-            pairs=[
-                asdict(pair)
-                | {"sentence": pair.sentence, "p": unbroken(p_value_text(pair.p_value))}
-                for pair in compare_scores({each.name: each.scores.rows.crps for each in forecasts})
-            ],
-            sections={name: [asdict(chart) for chart in part] for name, part in sections.items()},
-            sources=len(cuts[0]),
-            picked=len(rows),
-            surprise_columns=shown,
-            other_columns=len(columns) - len(shown),
-            facts={"Data": data_facts(columns, y, target), "Versions": version_facts()},
-            page=script,
-            scripts=_scripts(),
-        )
+    settings = [(each.name, each.settings) for each in forecasts if each.settings]
+    several = f" · {len(forecasts)} models" if len(forecasts) > 1 else ""
+    return render_page(
+        "report.html.j2",
+        ("report.js", "ask.js"),
+        charts,
+        {
+            "start": start,
+            "target": target,
+            "intervals": [moving for _, moving in intervals],
+            "boxes": boxes,
+            "slices": slices,
+            "rows": row_details(forecasts, rows, columns, X),
+            "levels": levels,
+        },
+        title=title,
+        subtitle=f"{target} · {n:,} rows{several}",
+        target=target,
+        n=n,
+        start=start,
+        level=level_text(level),
+        models=[
+            _verdict(each, ways[i], level, n)
+            | {"name": each.name, "surprises": _surprises(each, rows, columns, shown, X)}
+            for i, each in enumerate(forecasts)
+        ],
+        now=levels[start - 1],
+        scores=_scores(forecasts),
+        pairs=[
+            asdict(pair) | {"sentence": pair.sentence, "p": unbroken(p_value_text(pair.p_value))}
+            for pair in compare_scores({each.name: each.scores.rows.crps for each in forecasts})
+        ],
+        sections={name: [asdict(chart) for chart in part] for name, part in sections.items()},
+        sources=len(cuts[0]),
+        picked=len(rows),
+        surprise_columns=shown,
+        other_columns=len(columns) - len(shown),
+        facts=[("Data", data_facts(columns, y, target)), ("Versions", version_facts()), *settings],
     )
 
 
@@ -171,7 +161,6 @@ def _level_texts(forecasts: list[ScoredForecast], units: Units) -> list[dict[str
     low, high = binomial_band(n, LEVELS, BAND_CONFIDENCE)
     return [
         {
-            "level": level_text(LEVELS[k]),
             "band": f"{percent(low[k], n)} to {percent(high[k], n)}",
             "models": [
                 {
@@ -213,29 +202,3 @@ def _meaning(metric: Metric) -> str:
     return (
         metric.meaning if metric.better is None else f"{metric.meaning}; {metric.better} is better"
     )
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("calibrant.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-@lru_cache(maxsize=1)
-def _scripts() -> dict[str, str]:
-    """Scripts, style, and the hashes by which the content security policy admits the scripts."""
-    loader, environment = PackageLoader("calibrant.report"), _environment()
-    names = ("report.js", "ask.js", "report.css")
-    own, ask, style = (loader.get_source(environment, name)[0] for name in names)
-    plotly = plotly_script()
-    hashes = " ".join(f"'sha256-{_digest(text)}'" for text in (plotly, own, ask))
-    return {"plotly": plotly, "own": own, "ask": ask, "style": style, "hashes": hashes}
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

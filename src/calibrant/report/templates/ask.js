@@ -1,7 +1,7 @@
 "use strict";
 // Pick a row or a slice, by search or click, and see what the model said about it.
 (() => {
-  const { page, bounds, percent, escaped, tableRow, fillTable, followers, level, redraw, onClick } = window.report;
+  const { page, bounds, percent, escaped, tableRow, fillTable, follow, level, redraw, onClick } = window.report;
   const MOST_RESULTS = 8, MOST_SLICES = 5;
   const SHOWN_QUANTILES = [1, 5, 10, 25, 50, 75, 90, 95, 99];
   const element = (id) => document.getElementById(id);
@@ -208,7 +208,7 @@
   }
   page.intervals.forEach((chart) => onClick(chart.chart, (point) => pickAndScroll(rowThing(chart.order[point.pointNumber]))));
   page.slices.forEach((chart, source) => onClick(chart.chart, (point) => pickAndScroll(sliceThing(source, point.pointNumber))));
-  followers.push(show);
+  follow(show, ["detail"]);
   const surprise = document.querySelector("[data-pick]");
   if (surprise) pick(rowThing(Number(surprise.dataset.pick)));
 })();
