@@ -70,8 +70,13 @@ def test_a_panel_has_one_row_per_series_and_step(run, series, tmp_path) -> None:
     both = pd.concat([frame.assign(shop="north"), frame.assign(shop="south")])
     both.to_parquet(tmp_path / "panel.parquet", index=False)
     options = ["--time", "t", "--target", "y", "--id", "shop", "--horizon", 2, *SMALL]
-    done = run("forecast", tmp_path / "panel.parquet", *options, "--figure", tmp_path / "p.svg")
+    files = ["--figure", tmp_path / "p.svg", "--report", tmp_path / "page.html"]
+    done = run("forecast", tmp_path / "panel.parquet", *options, *files)
     assert done.exit_code == 0, done.stderr
+    assert ">south</option>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    refused = run("forecast", tmp_path / "panel.parquet", *options, *files[2:])
+    assert refused.exit_code == 2
+    assert "exists already" in refused.stderr
     table = pd.read_csv(io.StringIO(done.stdout))
     assert table["id"].tolist() == ["north", "north", "south", "south"]
 
@@ -86,7 +91,7 @@ def test_rows_without_dates_are_equally_spaced(run, series, tmp_path) -> None:
 def test_back_test_scores_and_forecasts(run, series, tmp_path) -> None:
     options = ["--time", "t", "--target", "y", "--start", "2024-01-05", "--horizon", 2, *SMALL]
     files = ["--out", tmp_path / "rows.csv", "--figure", tmp_path / "figure.png"]
-    done = run("backtest", series, *options, *files)
+    done = run("backtest", series, *options, *files, "--report", tmp_path / "page.html")
     assert done.exit_code == 0, done.stderr
     assert "By horizon" in done.stdout
     assert "floor  90% cover" in done.stdout
@@ -94,6 +99,7 @@ def test_back_test_scores_and_forecasts(run, series, tmp_path) -> None:
     rows = pd.read_csv(tmp_path / "rows.csv")
     assert rows.groupby("horizon").size().tolist() == [21, 20]
     assert (tmp_path / "figure.png").stat().st_size > 5000
+    assert "Coverage by step" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_back_test_scores_for_machines(run, series) -> None:

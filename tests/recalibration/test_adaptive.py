@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import calibrant
+from calibrant.checks import Array
 from calibrant.distributions import (
     Clipped,
     Distribution,
@@ -215,6 +216,46 @@ def test_a_symmetric_one_widens_both_sides_and_leaves_the_median() -> None:
     np.testing.assert_array_equal(again.knots, rule.knots)
 
 
+def test_a_symmetric_one_is_not_narrowed_by_a_run_of_errors() -> None:
+    # Outcomes stay on one side for a long time: their own quantiles would lie close together.
+    y = 1.5 * np.sign(np.sin(np.arange(3000) / 200))
+    wide = AdaptiveRecalibrator(symmetric=True).follow(standard(3000), y, lag=100)
+    assert coverage(wide[300:], y[300:]) > 0.87
+    sided = AdaptiveRecalibrator().follow(standard(3000), y, lag=100)
+    assert coverage(sided[300:], y[300:]) < 0.83
+
+
+def late_errors(seed: int, n: int = 6000, steps: int = 24) -> Array:
+    """Standard normal outcomes that share their causes, as those of overlapping forecasts do."""
+    noise = np.random.default_rng(seed).normal(size=n + steps)
+    return np.convolve(noise, np.ones(steps) / np.sqrt(steps), mode="valid")[:n]
+
+
+def test_overlapping_rows_do_not_unsettle_a_calibrated_forecast() -> None:
+    steps = 24
+    found: dict[str, list[float]] = {"late": [], "plain": []}
+    for seed in range(4):
+        y = late_errors(seed)
+        for name, rule in (
+            ("late", AdaptiveRecalibrator().for_delay(steps)),
+            ("plain", AdaptiveRecalibrator()),
+        ):
+            adapted = rule.follow(standard(len(y)), y, lag=steps)
+            found[name].append(abs(coverage(adapted, y) - 0.9))
+    assert np.mean(found["late"]) < 0.015
+    assert np.mean(found["plain"]) > 0.03
+
+
+def test_for_delay_is_fresh_and_knows_how_late_outcomes_come() -> None:
+    rule = AdaptiveRecalibrator([20.0, np.inf]).update(standard(2), [3.0, 4.0])
+    soon = rule.for_delay(1, rows=5)
+    assert (soon.memory, soon.symmetric, soon.overlap) == ((100.0, np.inf), False, 1.0)
+    np.testing.assert_allclose(soon.knots, AdaptiveRecalibrator().knots)
+    late = rule.for_delay(24)
+    assert (late.memory, late.symmetric, late.overlap) == ((20.0, np.inf), True, 12.0)
+    assert AdaptiveRecalibrator.from_state(late.state()).overlap == 12.0
+
+
 def test_a_damaged_state() -> None:
     state = AdaptiveRecalibrator().state()
     with pytest.raises(ModelFileError, match="Not the state of an AdaptiveRecalibrator: KeyError"):
@@ -226,6 +267,12 @@ def test_a_damaged_state() -> None:
 
 
 # ---- errors ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("overlap", [0.5, -1.0, np.nan])
+def test_bad_overlap(overlap: float) -> None:
+    with pytest.raises(ParameterError, match="overlap must be a number of rows, at least 1"):
+        AdaptiveRecalibrator(overlap=overlap)
 
 
 @pytest.mark.parametrize("memory", [[], [0.5], [-3.0], [np.nan], [[1.0, 2.0]], 50.0])

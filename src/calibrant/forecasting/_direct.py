@@ -98,19 +98,14 @@ class DirectSteps:
         recalibrator: AdaptiveRecalibrator | None,
         n_series: int,
     ) -> DirectSteps:
-        """Steps before the training, with a recalibrator each.
-
-        Its memory counts rows, of which every origin has one per series.
-        """
+        """Steps before the training, with a recalibrator each."""
         stride = origin_stride(horizon)
-
-        def own() -> AdaptiveRecalibrator | None:
-            if recalibrator is None:
-                return None
-            memory = [rows * n_series for rows in recalibrator.memory]
-            return AdaptiveRecalibrator(memory, symmetric=True)
-
-        made = [DirectStep(step, own(), stride) for step in range(1, horizon + 1)]
+        made = [
+            DirectStep(
+                step, recalibrator and recalibrator.for_delay(-(-step // stride), n_series), stride
+            )
+            for step in range(1, horizon + 1)
+        ]
         return cls(design, horizon, NetworkEnsemble(settings), made)
 
     # ---- fit --------------------------------------------------------------------------------

@@ -193,8 +193,9 @@ def _baseline(
         )
         dist: Distribution = naive.forecasts(repeated, code, origin, step)
         if policy != "static":
-            lag = -(-step // stride) * len(series.ids)
-            dist = AdaptiveRecalibrator().follow(dist, y, lag=lag)
+            delay = -(-step // stride)
+            rule = AdaptiveRecalibrator().for_delay(delay, len(series.ids))
+            dist = rule.follow(dist, y, lag=delay * len(series.ids))
         found[step] = Forecasts(dist, y, series.index(code, target), series.index(code, origin))
     return found
 

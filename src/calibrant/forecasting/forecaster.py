@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -292,7 +291,9 @@ class Forecaster(FittedModel, BaseEstimator):
             if self.verbose:
                 several = self.horizon > 1
                 estimator.set_params(verbose=countdown.next() if several else self.verbose)
-            model = StepModel(step, self.design_, estimator, self._recalibrator())
+            recalibrator = self._recalibrator()
+            late = recalibrator and recalibrator.for_delay(step)
+            model = StepModel(step, self.design_, estimator, late)
             held_out.append(model.fit(self.series_))
             if self.verbose:
                 estimator.set_params(verbose=True)  # the heading is of this training only
@@ -552,7 +553,7 @@ class Forecaster(FittedModel, BaseEstimator):
             return None
         if isinstance(self.recalibrate, str):
             return AdaptiveRecalibrator()
-        return copy.deepcopy(self.recalibrate)
+        return self.recalibrate  # every step learns with one of its own, see `for_delay`
 
     def _checked_steps(self, fh: Any) -> list[int]:
         if fh is None:

@@ -66,8 +66,13 @@ class AdaptiveRecalibrator:
     memory : sequence of float
         Rows that each tracker remembers; ``inf`` keeps the model's own distribution.
     symmetric : bool, default False
-        Correct the width of central intervals only, the same on both sides, and leave the median:
-        for outcomes that come late, whose bias is past by the time it is corrected.
+        Follow the absolute scores: correct the width of central intervals, the same on both
+        sides, and leave the median. For outcomes that come late, whose bias is past by the time
+        it is corrected.
+    overlap : float, default 1
+        Rows that say as much as one independent row, at least 1. Forecasts many steps ahead from
+        neighbouring origins share most of their errors: a run of them is one piece of evidence,
+        so memories are as many times longer and losses as many times smaller.
 
     Attributes
     ----------
@@ -100,7 +105,11 @@ class AdaptiveRecalibrator:
     levels: ClassVar[Array] = LEVELS
 
     def __init__(
-        self, memory: Sequence[float] = (10.0, 30.0, 100.0, math.inf), *, symmetric: bool = False
+        self,
+        memory: Sequence[float] = (10.0, 30.0, 100.0, math.inf),
+        *,
+        symmetric: bool = False,
+        overlap: float = 1.0,
     ) -> None:
         rows = np.asarray(memory, dtype=np.float64)
         if rows.ndim != 1 or not rows.size or not np.all(rows >= 1):
@@ -108,13 +117,38 @@ class AdaptiveRecalibrator:
                 f"memory must be a list of numbers of rows, each at least 1, got {memory!r}."
             )
         self.memory: tuple[float, ...] = tuple(rows.tolist())
+        if not overlap >= 1.0:
+            raise ParameterError(f"overlap must be a number of rows, at least 1, got {overlap!r}.")
         self.symmetric = bool(symmetric)
+        self.overlap = float(overlap)
         self._reset()
 
+    def for_delay(self, origins: int, rows: int = 1) -> AdaptiveRecalibrator:
+        """Return one that has learned nothing yet, for outcomes that come late.
+
+        An outcome that is known before the next forecast corrects its bias too. A later one
+        corrects the spread alone, and half of the forecasts made until then count as one: this was
+        chosen on hours of electricity transformers, 1 to 168 steps ahead.
+
+        Parameters
+        ----------
+        origins : int
+            Forecasts from one origin to the first whose maker knows the outcome, at least 1.
+        rows : int, default 1
+            Rows of every origin, such as the series of a panel.
+        """
+        return AdaptiveRecalibrator(
+            [each * rows for each in self.memory],
+            symmetric=self.symmetric or origins > 1,
+            overlap=max(self.overlap, origins / 2),
+        )
+
     def _reset(self) -> None:
-        self._trackers = QuantileTrackers(self.memory)
+        memory = [self.overlap * rows for rows in self.memory]
+        feedback = [self.overlap * _FEEDBACK_MEMORY]
+        self._trackers = QuantileTrackers(memory, symmetric=self.symmetric)
         self._losses: Array = np.zeros(len(self.memory))
-        self._feedback = QuantileTrackers([_FEEDBACK_MEMORY])
+        self._feedback = QuantileTrackers(feedback, symmetric=self.symmetric)
         self._seen = 0
         self._average = self._averaged()
 
@@ -144,7 +178,8 @@ class AdaptiveRecalibrator:
 
     def _learn(self, score: float) -> None:
         self._feedback.learn(float(np.interp(score, self._average, _ENDED)))
-        self._losses = (1.0 - 1.0 / _LOSS_MEMORY) * self._losses + self._trackers.losses(score)
+        kept = 1.0 - 1.0 / (_LOSS_MEMORY * self.overlap)
+        self._losses = kept * self._losses + self._trackers.losses(score) / self.overlap
         self._trackers.learn(score)
         self._average = self._averaged()
 
@@ -209,8 +244,7 @@ class AdaptiveRecalibrator:
 
     def _knots(self) -> Array:
         """Scores of the static distribution at the recalibrated levels, (35,)."""
-        knots = moved_apart(np.interp(self._feedback.quantiles[0], _ENDED, self._average))
-        return moved_apart(0.5 * (knots - knots[::-1])) if self.symmetric else knots
+        return moved_apart(np.interp(self._feedback.quantiles[0], _ENDED, self._average))
 
     # ---- saving -----------------------------------------------------------------------------
 
@@ -219,6 +253,7 @@ class AdaptiveRecalibrator:
         return {
             "memory": np.array(self.memory),
             "symmetric": np.array(self.symmetric),
+            "overlap": np.array(self.overlap),
             "quantiles": self._trackers.quantiles.copy(),
             "losses": self._losses.copy(),
             "feedback": self._feedback.quantiles.copy(),
@@ -229,7 +264,11 @@ class AdaptiveRecalibrator:
     def from_state(cls, state: Mapping[str, NDArray[Any]]) -> Self:
         """Return the recalibrator that `state` came from."""
         try:
-            made = cls(np.asarray(state["memory"]).tolist(), symmetric=bool(state["symmetric"]))
+            made = cls(
+                np.asarray(state["memory"]).tolist(),
+                symmetric=bool(state["symmetric"]),
+                overlap=float(state["overlap"]),
+            )
             for name, blank in made.state().items():
                 if np.shape(state[name]) != blank.shape:
                     raise ValueError(f"{name} of shape {np.shape(state[name])}, not {blank.shape}")

@@ -31,6 +31,9 @@ class QuantileTrackers:
     ----------
     memory : sequence of K floats
         Number of rows that each estimate remembers.
+    symmetric : bool
+        Every score counts half on either side, so that the estimates stay symmetric about zero
+        and follow the absolute scores.
 
     Attributes
     ----------
@@ -38,7 +41,8 @@ class QuantileTrackers:
         Not decreasing in each line; initially those of a standard normal.
     """
 
-    def __init__(self, memory: Sequence[float]) -> None:
+    def __init__(self, memory: Sequence[float], *, symmetric: bool = False) -> None:
+        self._symmetric = symmetric
         self.quantiles: Array = np.tile(SCORES, (len(memory), 1))
         # An extreme level is informed by few rows, so it needs a longer memory.
         least = 1.0 / np.minimum(LEVELS, 1.0 - LEVELS)
@@ -46,6 +50,11 @@ class QuantileTrackers:
 
     def losses(self, score: float) -> Array:
         """CRPS of each estimate, up to a factor of two: the mean pinball loss, (K,)."""
+        if self._symmetric:
+            return 0.5 * (self._losses(score) + self._losses(-score))
+        return self._losses(score)
+
+    def _losses(self, score: float) -> Array:
         gap = score - self.quantiles
         return np.maximum(LEVELS * gap, (LEVELS - 1.0) * gap) @ _SHARES
 
@@ -54,7 +63,10 @@ class QuantileTrackers:
         q, (low, high) = self.quantiles, _OUTER
         spread = (q[:, high] - q[:, low]) / (SCORES[high] - SCORES[low])
         spread = np.minimum(np.maximum(spread, _SPREADS[0]), _SPREADS[1])
-        q += spread[:, None] * self._steps * (LEVELS - (score <= q))
+        covered: Array = (score <= q).astype(np.float64)
+        if self._symmetric:
+            covered = 0.5 * (covered + (-score <= q))
+        q += spread[:, None] * self._steps * (LEVELS - covered)
         # Not np.clip, which takes longer than the rest: this runs once per row.
         np.minimum(np.maximum(q, -FARTHEST, out=q), FARTHEST, out=q)
         q.sort(axis=1)
