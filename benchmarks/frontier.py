@@ -169,11 +169,36 @@ TUNED_AS = {"forest, mapped": "forest"}  # takes the settings that another metho
 # ---- one measurement -----------------------------------------------------------------------------
 
 
+def scores(quantiles: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """CRPS, ECPE with its floor, and the mean width of 90% intervals.
+
+    Parameters
+    ----------
+    quantiles : ndarray of shape (n_rows, 99)
+        Quantiles at `LEVELS`.
+    y : ndarray of shape (n_rows,)
+        What came.
+    """
+    from calibrant.metrics import noise_floor
+
+    target = y[:, None]
+    miss = target - quantiles
+    crps = 2.0 * np.maximum(LEVELS * miss, (LEVELS - 1.0) * miss).mean()
+    below, above = (quantiles < target).sum(axis=1), (quantiles <= target).sum(axis=1)
+    # Within a step between two levels, or within an atom, at random.
+    pit = (below + np.random.default_rng(0).random(len(y)) * (above - below + 1)) / 100
+    covered = (2.0 * np.abs(pit[:, None] - 0.5) <= LEVELS).mean(axis=0)
+    return {
+        "crps": float(crps),
+        "ecpe": float(np.abs(covered - LEVELS).mean()),
+        "floor": float(noise_floor(len(y)).ecpe),
+        "width": float((quantiles[:, 94] - quantiles[:, 4]).mean()),
+    }
+
+
 def measure(task: tuple[str, str, str, int]) -> dict[str, Any]:
     """CRPS, coverage errors, width and seconds of one method on one split."""
     import torch
-
-    from calibrant.metrics import noise_floor
 
     name, method, setting, split = task
     torch.set_num_threads(1)
@@ -186,20 +211,11 @@ def measure(task: tuple[str, str, str, int]) -> dict[str, Any]:
     start = time.perf_counter()
     quantiles = fit(x[train], y[train], groups, **settings[setting])
     middle = time.perf_counter()
-    found, target = quantiles(x[test]), y[test][:, None]
+    found = quantiles(x[test])
     end = time.perf_counter()
-    miss = target - found
-    crps = 2.0 * np.maximum(LEVELS * miss, (LEVELS - 1.0) * miss).mean()
-    below, above = (found < target).sum(axis=1), (found <= target).sum(axis=1)
-    # Within a step between two levels, or within an atom, at random.
-    pit = (below + np.random.default_rng(0).random(len(test)) * (above - below + 1)) / 100
-    nominal = np.arange(1, 100) / 100
-    covered = (2.0 * np.abs(pit[:, None] - 0.5) <= nominal).mean(axis=0)
     return {
         "table": name, "method": method, "setting": setting, "split": split,
-        "crps": float(crps), "ecpe": float(np.abs(covered - nominal).mean()),
-        "floor": float(noise_floor(len(test)).ecpe),
-        "width": float((found[:, 94] - found[:, 4]).mean()),
+        **scores(found, y[test]),
         "fit_seconds": middle - start, "predict_seconds": end - middle,
         "device": "cuda" if torch.cuda.is_available() else "cpu",
     }  # fmt: skip

@@ -15,7 +15,7 @@ NetworkKind = Literal["relu", "silu", "neighbours"]
 _FULL_EPOCHS = 8_000  # rows up to which all epochs are needed; larger tables need fewer
 _FEW_ROWS = 2_000  # up to which smooth networks pay in the default, and deep ones do not in "best"
 _NARROW_ROWS = 4_000  # up to which layers of 128 units are as good as wider ones
-_NARROW = (128, 128)
+_FOLD_ROWS = 12_000  # up to which layers of 192 units are, and folds are worth their price
 
 
 class EnsembleSize(NamedTuple):
@@ -154,9 +154,9 @@ def default_size(n_rows: int) -> EnsembleSize:
     """
     kinds: tuple[NetworkKind, ...] = ("relu", "neighbours")
     if n_rows <= _FEW_ROWS:
-        return EnsembleSize(2, 5, 2, ("relu", "silu", "neighbours"), _NARROW)
-    if n_rows <= 12_000:
-        return EnsembleSize(2, 5, 2, kinds, _NARROW if n_rows <= _NARROW_ROWS else None)
+        return EnsembleSize(2, 5, 2, ("relu", "silu", "neighbours"), (128, 128))
+    if n_rows <= _FOLD_ROWS:
+        return EnsembleSize(2, 5, 2, kinds, (128, 128) if n_rows <= _NARROW_ROWS else (192, 192))
     return EnsembleSize(1, 0, 8 if n_rows <= 25_000 else 4, kinds)
 
 
