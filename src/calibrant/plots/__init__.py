@@ -1,4 +1,8 @@
-"""Figures of a forecast with matplotlib: ``ax`` in, ``ax`` out, nothing shown or saved."""
+"""Figures of a forecast with matplotlib: ``ax`` in, ``ax`` out, nothing shown or saved.
+
+All functions draw into the matplotlib Axes ``ax``, or into a new figure, and return the Axes. A
+grey band holds the share ``band`` of perfect forecasters; None draws none.
+"""
 
 from calibrant.plots._coverage_over_time import coverage_over_time
 from calibrant.plots._fan import fan_chart

@@ -46,14 +46,6 @@ def coverage_over_time(
         Nominal coverage of the central intervals.
     window : int, optional
         Rows of the moving share; by default a tenth of them, but at least 20.
-    band : float in (0, 1) or None
-        None draws no band.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if None.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------

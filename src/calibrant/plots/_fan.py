@@ -42,12 +42,6 @@ def fan_chart(
         first forecast, step 1.
     coverage : sequence of floats in (0, 1)
         Nominal coverages of the bands, drawn from the widest, lightest, to the narrowest.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if None.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------

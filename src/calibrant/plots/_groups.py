@@ -32,15 +32,9 @@ def group_coverage(
     ----------
     found : GroupCalibration of G groups
         From `calibrant.metrics.calibration_by_group` or `calibration_by_bins`.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if None.
     confidence : float in (0, 1)
     max_groups : int
         If there are more, those furthest from nominal for their size are drawn, in order.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------

@@ -33,8 +33,6 @@ def training_history(history: Sequence[Mapping[str, Any]], *, ax: Axes | None = 
         train_loss, validation_score (lower is better; None or nan if not computed) and best
         (bool: the epoch was kept; epoch 0 is the start of the stage, kept if it was rolled
         back). The key score_name (str) is optional: without it every stage has its own axis.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if None.
 
     Returns
     -------

@@ -47,14 +47,8 @@ def intervals(
         Numbers or dates of the x axis. Without it rows are sorted by their median.
     coverage : float or sequence of floats in (0, 1)
         Nominal coverages, drawn from the widest, lightest, to the narrowest.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if None.
     max_rows : int
         If there are more, this many evenly spaced rows are drawn.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -107,12 +101,6 @@ def draw_intervals(
     y : array of shape (n,) or None
         Observed targets.
     centre_label, x_label : str
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if None.
-
-    Returns
-    -------
-    matplotlib Axes
     """
     ax = axes_or_new(ax, (7.2, 3.8))
     tints = np.linspace(0.5, 0.25, len(bounds)) if len(bounds) > 1 else [0.25]

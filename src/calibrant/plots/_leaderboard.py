@@ -36,12 +36,6 @@ def leaderboard(
         `calibrant.metrics.METRICS` where higher is.
     floor : float, optional
         What a perfect forecaster scores, drawn as a line.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if None.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------

@@ -34,16 +34,8 @@ def pit_histogram(
     forecast : Distribution of n rows, or Evaluation
     y : array of shape (n,) or (n, 1), optional
         Observed targets; an Evaluation has its own.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if None.
     bins : int
         Number of bars.
-    band : float in (0, 1) or None
-        None draws no band.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------

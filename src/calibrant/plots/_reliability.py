@@ -36,14 +36,6 @@ def reliability(
         Several methods on the same rows are drawn as one curve each.
     y : array of shape (n,) or (n, 1), optional
         Observed targets; an Evaluation has its own.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if None.
-    band : float in (0, 1) or None
-        None draws no band.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -89,14 +81,6 @@ def draw_coverage(
         Rows that they were computed on.
     styles : sequence of int, optional
         Index of the colour and line style of each curve; 0, 1 ... if not given.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if None.
-    band : float in (0, 1) or None
-        None draws no band.
-
-    Returns
-    -------
-    matplotlib Axes
     """
     check_band(band)
 

@@ -34,12 +34,6 @@ def risk_coverage(
     y : array of shape (n,)
     coverage : float in (0, 1)
         Of the intervals whose widths order the rows.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if None.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------

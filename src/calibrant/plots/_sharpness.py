@@ -34,12 +34,6 @@ def sharpness(
     forecasts : Distribution of n rows, Evaluation, or mapping from names to them
     coverage : float in (0, 1)
         Nominal coverage of the intervals.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if None.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
