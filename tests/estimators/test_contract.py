@@ -20,7 +20,7 @@ from tests.estimators.small_methods import ESTIMATORS, NAMES, QUICK
 
 from calibrant import HeteroscedasticRegressor, Matching, MMDRegressor
 from calibrant.errors import CalibrantError, DataError, DataWarning, NotFittedError, ParameterError
-from calibrant.metrics import crps_scorer, ecpe_scorer
+from calibrant.metrics import crps_scorer, get_scorer
 from calibrant.networks import GaussianHead
 from calibrant.training import Rows
 
@@ -81,7 +81,7 @@ def test_pipeline_grid_search_cross_val_predict_and_clone(method) -> None:
     grid = GridSearchCV(model, {"lr": [1e-3, 1e-2]}, scoring=crps_scorer, cv=2).fit(X, y)
     assert grid.best_score_ < 0
     assert np.isfinite(
-        GridSearchCV(model, {"lr": [1e-2]}, scoring=ecpe_scorer, cv=2).fit(X, y).best_score_
+        GridSearchCV(model, {"lr": [1e-2]}, scoring=get_scorer("ecpe"), cv=2).fit(X, y).best_score_
     )
     assert cross_val_predict(model, X, y, cv=3).shape == (120,)
 

@@ -17,7 +17,7 @@ from calibrant import (
     make_pipeline,
 )
 from calibrant.errors import ParameterError
-from calibrant.metrics import crps_scorer, ecpe_scorer, evaluate, nll_scorer
+from calibrant.metrics import crps_scorer, evaluate, get_scorer
 
 QUICK = {"epochs": 3, "random_state": 0}
 
@@ -67,7 +67,7 @@ def test_it_predicts_what_the_model_at_its_end_predicts(pipe, table) -> None:
     assert evaluate(dist, y).n == 120
 
 
-@pytest.mark.parametrize("scorer", [crps_scorer, nll_scorer, ecpe_scorer])
+@pytest.mark.parametrize("scorer", [crps_scorer, get_scorer("nll"), get_scorer("ecpe")])
 @pytest.mark.parametrize("make", [make_pipeline, pipeline.make_pipeline])
 def test_scorers_in_cross_validation(table, scorer, make) -> None:
     pipe = make(columns(), HeteroscedasticRegressor(**QUICK))

@@ -31,7 +31,7 @@ class Climatology(RegressorMixin, BaseEstimator):
 
 @pytest.mark.parametrize("name", ["crps", "nll", "ecpe"])
 def test_grid_search_finds_the_right_spread(name: str) -> None:
-    scorer = getattr(metrics, f"{name}_scorer")
+    scorer = metrics.get_scorer(name)
     y = np.random.default_rng(0).normal(3, 2, size=600)
     X = np.zeros((600, 1))
     search = GridSearchCV(Climatology(), {"factor": [0.5, 1.0, 2.0]}, scoring=scorer, cv=3)

@@ -46,7 +46,7 @@ def explain(
 
 
 def explanation(function: Callable[..., Any]) -> list[str]:
-    """Return the paragraphs of the docstring above its parameters, without the formula."""
+    """Return the paragraphs of the docstring above its first section, without the formula."""
     return [part for part in _paragraphs(function) if not part.startswith("``")]
 
 
@@ -57,7 +57,7 @@ def formula(function: Callable[..., Any]) -> str:
 
 
 def _paragraphs(function: Callable[..., Any]) -> list[str]:
-    head = (inspect.getdoc(function) or "").split("\n\nParameters\n")[0]
+    head = re.split(r"\n\n\w+\n-+\n", inspect.getdoc(function) or "")[0]
     return [" ".join(paragraph.split()) for paragraph in head.split("\n\n")]
 
 

@@ -2,6 +2,10 @@
 
 `evaluate` computes all of them, with the noise floor and a verdict; `METRICS` lists them.
 
+A metric takes ``dist``, a `Distribution` of n rows, and ``y``, the observed targets as an array of
+shape (n,) or (n, 1). On atoms (samples, bounds, a discrete target) PIT values are random, and
+calibration errors are means over 20 draws.
+
 Words, here and everywhere in the package: ``coverage=`` is the share of targets that a central
 interval should cover, ``alpha=`` the level of a quantile. In results ``coverage`` is the share that
 was covered, and ``level`` the nominal one.
@@ -39,13 +43,7 @@ from calibrant.metrics.paired import ScoreDifference, compare_scores
 from calibrant.metrics.quantile_pass import QuantileSummary
 from calibrant.metrics.registry import METRICS, Floor, Metric
 from calibrant.metrics.row_values import RowValues
-from calibrant.metrics.scorers import (
-    Scorer,
-    crps_scorer,
-    ecpe_scorer,
-    get_scorer,
-    nll_scorer,
-)
+from calibrant.metrics.scorers import Scorer, crps_scorer, get_scorer
 from calibrant.metrics.scoring import crps, interval_score, nll, pinball
 from calibrant.metrics.sharpness import epiw, mean_width, mpiw
 from calibrant.metrics.significance import CalibrationTest, calibration_test
@@ -81,7 +79,6 @@ __all__ = [
     "crps",
     "crps_scorer",
     "ecpe",
-    "ecpe_scorer",
     "energy_score",
     "epiw",
     "evaluate",
@@ -92,7 +89,6 @@ __all__ = [
     "mean_width",
     "mpiw",
     "nll",
-    "nll_scorer",
     "noise_floor",
     "pinball",
     "pit",

@@ -17,12 +17,6 @@ def rmse(dist: Distribution, y: ArrayLike) -> float:
 
     Large errors weigh most; the predicted spread is ignored.
 
-    Parameters
-    ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
-        Observed targets.
-
     Examples
     --------
     >>> from calibrant.distributions import Normal
@@ -31,7 +25,7 @@ def rmse(dist: Distribution, y: ArrayLike) -> float:
     3.0
     """
     target = check_target(dist, y)
-    return rmse_of(dist.mean, target)
+    return float(np.sqrt(np.sum((target - dist.mean) ** 2) / len(target)))
 
 
 def mae(dist: Distribution, y: ArrayLike) -> float:
@@ -41,11 +35,6 @@ def mae(dist: Distribution, y: ArrayLike) -> float:
 
     Errors count in proportion to their size; the predicted spread is ignored.
 
-    Parameters
-    ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
-
     Examples
     --------
     >>> from calibrant.distributions import Normal
@@ -54,7 +43,7 @@ def mae(dist: Distribution, y: ArrayLike) -> float:
     2.0
     """
     target = check_target(dist, y)
-    return mae_of(dist.mean, target)
+    return float(np.mean(np.abs(target - dist.mean)))
 
 
 def r2(dist: Distribution, y: ArrayLike) -> float:
@@ -65,11 +54,6 @@ def r2(dist: Distribution, y: ArrayLike) -> float:
     It is 1 for a perfect forecast, 0 for one as good as always predicting the mean of y, and nan
     where y is constant.
 
-    Parameters
-    ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
-
     Examples
     --------
     >>> from calibrant.distributions import Normal
@@ -78,7 +62,7 @@ def r2(dist: Distribution, y: ArrayLike) -> float:
     0.5
     """
     target = check_target(dist, y)
-    return r2_of(dist.mean, target)
+    return 1.0 - _relative_squared_error(dist.mean, target)
 
 
 def smape(dist: Distribution, y: ArrayLike) -> float:
@@ -87,11 +71,6 @@ def smape(dist: Distribution, y: ArrayLike) -> float:
     ``100 mean(|mu - y| / ((|y| + |mu|) / 2))``
 
     Only for targets with a natural zero, such as amounts: elsewhere it depends on the origin.
-
-    Parameters
-    ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
 
     Notes
     -----
@@ -105,7 +84,10 @@ def smape(dist: Distribution, y: ArrayLike) -> float:
     50.0
     """
     target = check_target(dist, y)
-    return smape_of(dist.mean, target)
+    mean = dist.mean
+    size = 0.5 * (np.abs(target) + np.abs(mean))
+    relative = np.divide(np.abs(target - mean), size, out=np.zeros(len(mean)), where=size > 0)
+    return float(100.0 * relative.mean())
 
 
 def rse(dist: Distribution, y: ArrayLike) -> float:
@@ -114,11 +96,6 @@ def rse(dist: Distribution, y: ArrayLike) -> float:
     ``sqrt(sum((y - mu)^2) / sum((y - mean(y))^2))``
 
     It is 0 for a perfect forecast and 1 for one as good as always predicting the mean of y.
-
-    Parameters
-    ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
 
     Notes
     -----
@@ -133,37 +110,7 @@ def rse(dist: Distribution, y: ArrayLike) -> float:
     1.0
     """
     target = check_target(dist, y)
-    return rse_of(dist.mean, target)
-
-
-# ---- from point predictions, (n,), for callers that already have them ----------------------------
-
-
-def rmse_of(prediction: Array, y: Array) -> float:
-    """Root mean squared error."""
-    return float(np.sqrt(np.sum((y - prediction) ** 2) / len(y)))
-
-
-def mae_of(prediction: Array, y: Array) -> float:
-    """Mean absolute error."""
-    return float(np.mean(np.abs(y - prediction)))
-
-
-def r2_of(prediction: Array, y: Array) -> float:
-    """Share of variance explained."""
-    return 1.0 - _relative_squared_error(prediction, y)
-
-
-def smape_of(prediction: Array, y: Array) -> float:
-    """Symmetric mean absolute percentage error."""
-    size = 0.5 * (np.abs(y) + np.abs(prediction))
-    relative = np.divide(np.abs(y - prediction), size, out=np.zeros(len(y)), where=size > 0)
-    return float(100.0 * relative.mean())
-
-
-def rse_of(prediction: Array, y: Array) -> float:
-    """Root relative squared error."""
-    return float(np.sqrt(_relative_squared_error(prediction, y)))
+    return float(np.sqrt(_relative_squared_error(dist.mean, target)))
 
 
 def _relative_squared_error(prediction: Array, y: Array) -> float:

@@ -32,8 +32,6 @@ def pit(dist: Distribution, y: ArrayLike, *, random_state: int = 0) -> Array:
 
     Parameters
     ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
     random_state : int
         Seed of v: the same call gives the same values.
 
@@ -66,18 +64,12 @@ def coverage(dist: Distribution, y: ArrayLike, *, coverage: float | Levels = 0.9
 
     Parameters
     ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
     coverage : float, or array of shape (L,)
         Nominal coverage.
 
     Returns
     -------
     float, or array of shape (L,) for a list of nominal coverages
-
-    Notes
-    -----
-    For distributions with atoms this is the mean over 20 draws of the randomised PIT.
 
     Examples
     --------
@@ -87,7 +79,7 @@ def coverage(dist: Distribution, y: ArrayLike, *, coverage: float | Levels = 0.9
     array([0. , 0.5])
     """
     nominal = check_levels(coverage, "coverage")
-    draws = pit_draws(*pit_bounds(dist, check_target(dist, y)))
+    draws = target_pit_draws(dist, y)
     shares = mean_over_draws(lambda u: central_coverage(u, np.atleast_1d(nominal)), draws)
     return float(shares[0]) if nominal.ndim == 0 else shares
 
@@ -100,15 +92,9 @@ def ecpe(dist: Distribution, y: ArrayLike) -> float:
     Even a perfect forecast does not score zero on a limited number of rows: compare with the
     noise floor.
 
-    Parameters
-    ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
-
     Notes
     -----
     Of central intervals, over the 99 levels of `LEVELS`; the floor is ``noise_floor(n).ecpe``.
-    For distributions with atoms this is the mean over 20 draws of the randomised PIT.
 
     Examples
     --------
@@ -119,7 +105,7 @@ def ecpe(dist: Distribution, y: ArrayLike) -> float:
     >>> round(ecpe(Normal(np.zeros(10_000), np.full(10_000, 2.0)), y), 2)
     0.21
     """
-    draws = pit_draws(*pit_bounds(dist, check_target(dist, y)))
+    draws = target_pit_draws(dist, y)
     return float(mean_over_draws(lambda u: coverage_errors(u).mean(), draws))
 
 
@@ -131,15 +117,9 @@ def mcpe(dist: Distribution, y: ArrayLike) -> float:
     Even a perfect forecast does not score zero on a limited number of rows: compare with the
     noise floor.
 
-    Parameters
-    ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
-
     Notes
     -----
     Of central intervals, over the 99 levels of `LEVELS`; the floor is ``noise_floor(n).mcpe``.
-    For distributions with atoms this is the mean over 20 draws of the randomised PIT.
 
     Examples
     --------
@@ -148,7 +128,7 @@ def mcpe(dist: Distribution, y: ArrayLike) -> float:
     >>> mcpe(Normal([0.0, 0.0], [1.0, 1.0]), [9.0, -9.0])
     0.99
     """
-    draws = pit_draws(*pit_bounds(dist, check_target(dist, y)))
+    draws = target_pit_draws(dist, y)
     return float(mean_over_draws(lambda u: coverage_errors(u).max(), draws))
 
 
@@ -162,8 +142,6 @@ def quantile_calibration(dist: Distribution, y: ArrayLike, *, alpha: ArrayLike =
 
     Parameters
     ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
     alpha : float, or array of shape (L,)
         Quantile levels.
 
@@ -179,7 +157,7 @@ def quantile_calibration(dist: Distribution, y: ArrayLike, *, alpha: ArrayLike =
     array([0. , 0.5])
     """
     levels = np.atleast_1d(check_levels(alpha, "alpha"))
-    draws = pit_draws(*pit_bounds(dist, check_target(dist, y)))
+    draws = target_pit_draws(dist, y)
     return mean_over_draws(lambda u: share_at_most(u, levels), draws)
 
 
@@ -195,8 +173,6 @@ def quantile_calibration_error(
 
     Parameters
     ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
     alpha : float, or array of shape (L,)
         Quantile levels.
 
@@ -208,7 +184,7 @@ def quantile_calibration_error(
     0.5
     """
     levels = np.atleast_1d(check_levels(alpha, "alpha"))
-    draws = pit_draws(*pit_bounds(dist, check_target(dist, y)))
+    draws = target_pit_draws(dist, y)
     return float(mean_over_draws(lambda u: quantile_errors(u, levels).mean(), draws))
 
 
@@ -218,6 +194,11 @@ def quantile_calibration_error(
 def pit_bounds(dist: Distribution, y: Array) -> tuple[Array, Array]:
     """Return ``F(y-)`` and ``F(y)``, (n,) each, between which the PIT values lie."""
     return dist.cdf_left(y), dist.cdf(y)
+
+
+def target_pit_draws(dist: Distribution, y: ArrayLike) -> Array:
+    """Draws of the PIT values of the observed targets, (R, n); see `pit_draws`."""
+    return pit_draws(*pit_bounds(dist, check_target(dist, y)))
 
 
 def pit_draws(left: Array, right: Array) -> Array:

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.checks import Array, Index, check_level
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
-from calibrant.metrics.calibration import pit_bounds, pit_draws
+from calibrant.metrics.calibration import target_pit_draws
 from calibrant.metrics.floor import binomial_band, expected_ecpe
 from calibrant.metrics.group_result import GroupCalibration, WorstGroup
-from calibrant.metrics.inputs import check_target, column
+from calibrant.metrics.inputs import column
 from calibrant.metrics.pit_counts import PitCounts
 
 
@@ -30,8 +30,6 @@ def calibration_by_group(
 
     Parameters
     ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
     groups : array of shape (n,)
         Labels of any type; missing labels form a group of their own.
     coverage : float
@@ -47,7 +45,7 @@ def calibration_by_group(
     >>> found.names, found.coverage
     (('a', 'b'), array([1., 0.]))
     """
-    draws = pit_draws(*pit_bounds(dist, check_target(dist, y)))
+    draws = target_pit_draws(dist, y)
     return group_calibration(draws, groups, check_level(coverage, "coverage"))
 
 
@@ -68,8 +66,6 @@ def calibration_by_bins(
 
     Parameters
     ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
     by : "mean", "stddev" or array of shape (n,)
         Values to cut at their quantiles. Equal values share a bin, so many ties give fewer
         bins.
@@ -91,7 +87,7 @@ def calibration_by_bins(
     >>> found.coverage.round(2)  # too wide in the first bins, too narrow in the last
     array([1.  , 0.96, 0.86, 0.78])
     """
-    draws = pit_draws(*pit_bounds(dist, check_target(dist, y)))
+    draws = target_pit_draws(dist, y)
     level = check_level(coverage, "coverage")
     if isinstance(by, str):
         if by not in ("mean", "stddev"):
@@ -116,8 +112,6 @@ def worst_group_coverage(
 
     Parameters
     ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
     groups : array of shape (n,)
     coverage : float
         Nominal coverage of the intervals.

@@ -22,7 +22,6 @@ def reject(dist: Distribution, *, max_width: float, coverage: float = 0.9) -> Fl
 
     Parameters
     ----------
-    dist : Distribution of n rows
     max_width : float
         Largest width of the central interval, in target units.
     coverage : float in (0, 1), default 0.9
@@ -87,8 +86,6 @@ def risk_coverage(dist: Distribution, y: ArrayLike, *, coverage: float = 0.9) ->
 
     Parameters
     ----------
-    dist : Distribution of n rows
-    y : array of shape (n,)
     coverage : float in (0, 1), default 0.9
         Of the intervals whose widths order the rows.
 
@@ -146,8 +143,6 @@ def cost_check(dist: Distribution, y: ArrayLike, *, under: ArrayLike, over: Arra
 
     Parameters
     ----------
-    dist : Distribution of n rows
-    y : array of shape (n,)
     under, over : float or array of shape (n,)
         Cost of one unit too little, and of one unit too much.
 

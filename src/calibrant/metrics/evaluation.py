@@ -63,8 +63,7 @@ def evaluate(
 
     Notes
     -----
-    The metrics are those of `calibrant.metrics.METRICS`. On atoms PIT values are random, and
-    calibration errors are means over 20 draws.
+    The metrics are those of `calibrant.metrics.METRICS`.
 
     Examples
     --------

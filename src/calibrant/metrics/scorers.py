@@ -83,8 +83,6 @@ def get_scorer(metric: str, **options: Any) -> Scorer:
 
 
 crps_scorer = get_scorer("crps")
-nll_scorer = get_scorer("nll")
-ecpe_scorer = get_scorer("ecpe")
 
 
 def _predict_dist(estimator: Any, X: Any) -> Distribution:

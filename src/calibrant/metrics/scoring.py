@@ -27,11 +27,6 @@ def nll(dist: Distribution, y: ArrayLike) -> float:
     A proper score; it penalises a target far out in a too narrow distribution hardest and is
     infinite if a target is impossible under its distribution.
 
-    Parameters
-    ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
-
     Notes
     -----
     Almost every target is impossible under `Empirical`, which has no density: use `crps` there.
@@ -55,11 +50,6 @@ def crps(dist: Distribution, y: ArrayLike) -> float:
     A proper score: only the true distribution minimises it, so it rewards calibration and
     sharpness at once; for a point forecast it is the absolute error.
 
-    Parameters
-    ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
-
     Examples
     --------
     >>> from calibrant.distributions import Normal
@@ -80,8 +70,6 @@ def pinball(dist: Distribution, y: ArrayLike, *, alpha: ArrayLike = LEVELS) -> f
 
     Parameters
     ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
     alpha : float, or array of shape (L,)
         Quantile levels.
 
@@ -115,8 +103,6 @@ def interval_score(
 
     Parameters
     ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
     coverage : float, or array of shape (L,)
 
     Returns

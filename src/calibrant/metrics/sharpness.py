@@ -1,4 +1,7 @@
-"""Sharpness: the width of prediction intervals. Narrow is good only if calibrated."""
+"""Sharpness: the width of prediction intervals. Narrow is good only if calibrated.
+
+`epiw` and `mpiw` do not need ``y``, but accept it so that all metrics can be called alike.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,6 @@ def epiw(dist: Distribution, y: ArrayLike | None = None) -> float:
 
     Narrow is good among calibrated forecasts only; the levels p are 1% to 99%.
 
-    Parameters
-    ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1), optional
-        Not needed; accepted so that all metrics can be called alike.
-
     Examples
     --------
     >>> from calibrant.distributions import Normal
@@ -43,12 +40,6 @@ def mpiw(dist: Distribution, y: ArrayLike | None = None) -> float:
 
     The maximum, at level 99%, is over levels, not over rows: only then are the published tables
     consistent.
-
-    Parameters
-    ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1), optional
-        Not needed; accepted so that all metrics can be called alike.
 
     Examples
     --------
@@ -73,7 +64,6 @@ def mean_width(dist: Distribution, coverage: float | Levels = 0.9) -> float | Ar
 
     Parameters
     ----------
-    dist : Distribution of n rows
     coverage : float, or array of shape (L,)
 
     Returns

@@ -10,10 +10,9 @@ from scipy.stats import kstest, kstwo, kstwobign
 
 from calibrant.checks import Array, check_level
 from calibrant.distributions import Distribution
-from calibrant.metrics.calibration import LEVELS, pit_bounds, pit_draws
+from calibrant.metrics.calibration import LEVELS, target_pit_draws
 from calibrant.metrics.floor import binomial_band, simulated_errors
 from calibrant.metrics.formatting import p_value_text
-from calibrant.metrics.inputs import check_target
 from calibrant.metrics.pit_counts import PitCounts
 
 
@@ -86,8 +85,6 @@ def calibration_test(
 
     Parameters
     ----------
-    dist : Distribution of n rows
-    y : array of shape (n,) or (n, 1)
     confidence : float
         Of the decision ``reject`` and of the coverage bands.
 
@@ -106,7 +103,7 @@ def calibration_test(
     >>> calibration_test(Normal(np.zeros(2000), np.full(2000, 0.8)), y).reject
     True
     """
-    draws = pit_draws(*pit_bounds(dist, check_target(dist, y)))
+    draws = target_pit_draws(dist, y)
     return pit_calibration_test(draws, check_level(confidence, "confidence"))
 
 

@@ -11,8 +11,8 @@ from calibrant.checks import Array
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
 from calibrant.metrics import Evaluation
-from calibrant.metrics.calibration import pit_bounds, pit_draws
-from calibrant.metrics.inputs import check_dist, check_target
+from calibrant.metrics.calibration import target_pit_draws
+from calibrant.metrics.inputs import check_dist
 
 Forecast = Distribution | Evaluation
 
@@ -38,7 +38,7 @@ def pit_draws_of(forecast: Forecast, y: ArrayLike | None) -> Array:
     check_dist(forecast)
     if y is None:
         raise DataError("y is None, but the figure needs the observed targets of a distribution.")
-    return pit_draws(*pit_bounds(forecast, check_target(forecast, y)))
+    return target_pit_draws(forecast, y)
 
 
 def interval_of(forecast: Forecast, coverage: float) -> Array:
