@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "distributions": (),
     "kernels": (),
     "persistence": (),
-    "datasets": (),
+    "datasets": ("persistence",),
     "tables": (),
     "methods": (),
     "losses": ("kernels", "threads"),

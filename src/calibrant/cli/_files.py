@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calibrant.cli._interrupts import uninterrupted
-from calibrant.errors import MissingFileError, OutputExistsError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,14 +19,10 @@ if TYPE_CHECKING:
 
 def check_output(path: Path | None, *, force: bool) -> None:
     """Check before the work that its result can be written afterwards."""
-    if path is None:
-        return
-    if not path.absolute().parent.is_dir():
-        raise MissingFileError(f"There is no folder {path.parent} to write {path.name} into.")
-    if path.is_dir():
-        raise OutputExistsError(f"{path} is a folder. Choose another name.")
-    if path.exists() and not force:
-        raise OutputExistsError(f"{path} exists already. Choose another name, or pass --force.")
+    if path is not None:
+        from calibrant.persistence import check_file_free
+
+        check_file_free(path, overwrite=force)
 
 
 def check_table_output(path: Path | None, *, force: bool) -> None:

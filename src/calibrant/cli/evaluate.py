@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from calibrant.cli import _options as option
+from calibrant.cli._files import check_output
 from calibrant.cli._output import Messages, write_json, write_out
 from calibrant.errors import ParameterError
 
@@ -67,10 +68,7 @@ def evaluate(
 ) -> None:
     """Score a model: calibration beside its noise floor, sharpness, scores and a verdict."""
     option.check_one_format(json=as_json, markdown=as_markdown)
-    if report is not None:
-        from calibrant.persistence import check_file_free
-
-        check_file_free(report, overwrite=force)
+    check_output(report, force=force)
     from calibrant.cli._data import group_labels
     from calibrant.cli._models import fitted_target, load_table_model, read_observed
     from calibrant.metrics import evaluate as evaluate_forecast

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from calibrant.cli import _options as option
+from calibrant.cli._files import check_output
 from calibrant.cli._interrupts import uninterrupted
 from calibrant.cli._output import Messages
 from calibrant.errors import ParameterError
@@ -42,9 +43,8 @@ def export(
     """
     from calibrant.estimators import NetworkRegressor
     from calibrant.models import load_model
-    from calibrant.persistence import check_file_free
 
-    check_file_free(onnx, overwrite=force)  # before the work, not after it
+    check_output(onnx, force=force)
     fitted = load_model(model)
     if not isinstance(fitted, NetworkRegressor):
         raise ParameterError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from calibrant.datasets._layout import Layout, read_layout
 from calibrant.datasets._places import DATA_VARIABLE, cache_dir, search_folders
 from calibrant.datasets._prepare import Prepare, as_published
 from calibrant.errors import DataError, MissingFileError
+from calibrant.persistence import write_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +82,9 @@ class StoredDataset:
         except MissingFileError as error:
             raise MissingFileError(f"{error} {self._where_to_get()}") from error
         frame = self._parse(content, self.layout, self.url)
-        _write(content, cache_dir() / self.archive)  # only what has the right content is kept
+        kept = cache_dir() / self.archive  # only what has the right content is kept
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_file(kept, content, overwrite=True)
         return self.prepare(frame)
 
     def _parse(self, content: bytes, layout: Layout, origin: str) -> pd.DataFrame:
@@ -107,12 +109,3 @@ class StoredDataset:
             f"the folders searched. To get it, {how} ({self.info.page}), and pass data_dir= or set "
             f"{DATA_VARIABLE} to the folder that holds it."
         )
-
-
-def _write(content: bytes, path: Path) -> None:
-    """Write a file completely or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        part = Path(folder) / path.name
-        part.write_bytes(content)
-        os.replace(part, path)

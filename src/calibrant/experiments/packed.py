@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant.errors import DataError, MissingFileError, ParameterError
-from calibrant.experiments.store import FORMAT_VERSION, Cell, Record, Store, replacing
+from calibrant.experiments.store import FORMAT_VERSION, Cell, Record, Store
+from calibrant.persistence import replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import uuid
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from calibrant.errors import DataError, MissingFileError, ParameterError
+from calibrant.persistence import replacing
 
 FORMAT_VERSION = 1
 
@@ -159,16 +159,3 @@ class Store:
     @property
     def _locks(self) -> Path:
         return self.folder / ".locks"
-
-
-@contextlib.contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """Yield a temporary file to write, which replaces `target` unless an error is raised."""
-    work = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        yield work
-        with open(work, "rb") as file, contextlib.suppress(OSError):  # not on every file system
-            os.fsync(file.fileno())
-        os.replace(work, target)
-    finally:
-        work.unlink(missing_ok=True)

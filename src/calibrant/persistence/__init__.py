@@ -9,7 +9,7 @@ A model that contains others, such as a recalibrator or a forecaster, has their 
 own, and the digests of their manifests in its manifest.
 """
 
-from calibrant.persistence.files import check_file_free, write_file
+from calibrant.persistence.files import check_file_free, replacing, write_file
 from calibrant.persistence.folders import (
     check_class,
     check_free,
@@ -29,6 +29,7 @@ __all__ = [
     "load_any",
     "pack",
     "read_model",
+    "replacing",
     "savable_model",
     "savable_part",
     "unpack",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from calibrant.errors import MissingFileError, OutputExistsError
@@ -28,20 +30,19 @@ def check_file_free(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
 
 def write_file(path: str | os.PathLike[str], content: bytes, *, overwrite: bool = False) -> None:
     """Write a file, whole or not at all."""
-    target = check_file_free(path, overwrite=overwrite)
-    handle, work = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.absolute().parent)
+    with replacing(check_file_free(path, overwrite=overwrite)) as file:
+        file.write_bytes(content)
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Yield a temporary file to write, which replaces `target` unless an error is raised."""
+    # Beside the target: a rename is atomic within one file system only.
+    work = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with open(handle, "wb") as file:
-            file.write(content)
-        # mkstemp makes files that nobody else can read; results are for others.
-        os.chmod(work, 0o666 & ~_umask())
+        yield work
+        with open(work, "rb") as file, suppress(OSError):  # not on every file system
+            os.fsync(file.fileno())
         os.replace(work, target)
-    except BaseException:
-        Path(work).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    finally:
+        work.unlink(missing_ok=True)
