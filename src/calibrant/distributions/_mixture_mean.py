@@ -6,11 +6,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from calibrant.checks import Array, Flags
-from calibrant.distributions._mixture_points import component_blocks
+from calibrant.distributions._mixture_points import add_components, component_blocks
 from calibrant.distributions._mixture_ppf import as_single, rough_quantiles, standardized
 from calibrant.distributions.fast_ndtr import fast_ndtr
 from calibrant.distributions.monotone_map import MonotoneMap
-from calibrant.distributions.normal import LOG_SQRT_2PI
+from calibrant.distributions.normal import DENSITY_AT_0
 
 _STEEPEST = 1e3  # of a piece: beyond, the mean hangs on levels that a guess does not resolve
 _STEEPEST_OF_SINGLE = 3.0  # changes of slope, in all, up to which float32 has the digits
@@ -88,24 +88,24 @@ def _lower_means(w: Array, m: Array, s: Array, p: Array, bends: Array) -> tuple[
 def _table(w: Array, m: Array, s: Array, q: Array, side: Array) -> tuple[Array, ...]:
     """``E max(side (q - Y), 0)``, the tail ``P(side Y < side q)``, ``f(q)`` and ``f'(q)``."""
     shortfall, below, density, slope = (np.zeros_like(q) for _ in range(4))
-    for weight, loc, scale in component_blocks(q, w, m, s):
+    for weight, loc, scale, rate in component_blocks(q, w, m, s, 1.0 / s):
         z = q - loc
-        z *= side / scale
+        z *= side
+        z *= rate
         part = z * z
         part *= -0.5
-        part -= LOG_SQRT_2PI
         np.exp(part, out=part)
-        part *= weight
+        part *= weight * DENSITY_AT_0
         tails = fast_ndtr(z)
         tails *= weight
-        below += tails.sum(axis=0)
+        add_components(below, tails)
         tails *= z
         tails += part
         tails *= scale
-        shortfall += tails.sum(axis=0)
-        part /= scale
-        density += part.sum(axis=0)
+        add_components(shortfall, tails)
+        part *= rate
+        add_components(density, part)
         part *= z
-        part /= scale
-        slope += part.sum(axis=0)
+        part *= rate
+        add_components(slope, part)
     return shortfall, below, density, -side * slope

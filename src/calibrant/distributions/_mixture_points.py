@@ -34,6 +34,11 @@ def component_blocks(x: Array, *parameters: Array) -> Iterator[tuple[Array, ...]
         yield tuple(part[start : start + step] for part in columns)
 
 
+def add_components(total: Array, parts: Array) -> None:
+    """Add parts, (B, n, P), to their sum, (n, P); a sum over one part would be a copy first."""
+    total += parts[0] if len(parts) == 1 else parts.sum(axis=0)
+
+
 def component_points(locs: Array, scales: Array, grid: Array, nearest: float = _NEAREST) -> Array:
     """Points ``m_k + s_k grid`` of all components in ascending order, (n, P).
 

@@ -10,13 +10,14 @@ from scipy.special import ndtr, ndtri
 from calibrant.checks import Array, Flags
 from calibrant.distributions._mixture_points import (
     FEW_COMPONENTS,
+    add_components,
     component_blocks,
     component_points,
     few_numbers,
 )
 from calibrant.distributions._search import search_rows
 from calibrant.distributions.fast_ndtr import fast_ndtr, ndtr_for
-from calibrant.distributions.normal import LOG_SQRT_2PI, normal_pdf
+from calibrant.distributions.normal import DENSITY_AT_0, normal_pdf
 
 # 37.5 is as far as a float64 level can reach: ndtr(-37.5) is about 5e-308.
 _RIGHT_GRID = np.array([0.7, 1.4, 2.1, 3.0, 4.2, 6.0, 9.0, 16.0, 37.5])
@@ -165,14 +166,13 @@ def _rough_table(w: Array, m: Array, s: Array, x: Array) -> tuple[Array, Array]:
         z *= rate
         part = z * z
         part *= -0.5
-        part -= LOG_SQRT_2PI
         np.exp(part, out=part)
-        part *= weight * rate
-        density += part.sum(axis=0)
+        part *= weight * rate * DENSITY_AT_0
+        add_components(density, part)
         z *= side
         fast_ndtr(z, out=z)
         z *= weight
-        tail += z.sum(axis=0)
+        add_components(tail, z)
     # The median may lie on the other side of the mean; rounding may leave a dent there.
     probit = side * ndtri(np.minimum(tail, 1.0))
     return np.maximum.accumulate(probit, axis=1), density
@@ -252,15 +252,14 @@ def _tail_and_slopes(mixture: _Parameters, side: Array, x: Array) -> tuple[Array
         z *= rate
         part = z * z
         part *= -0.5
-        part -= LOG_SQRT_2PI
         np.exp(part, out=part)
-        part *= weight * rate
-        density += part.sum(axis=0)
+        part *= weight * rate * DENSITY_AT_0
+        add_components(density, part)
         part *= z
         part *= rate
-        slope -= part.sum(axis=0)
+        add_components(slope, part)
         z *= side
         phi(z, out=z)
         z *= weight
-        tail += z.sum(axis=0)
-    return tail, density, slope
+        add_components(tail, z)
+    return tail, density, -slope

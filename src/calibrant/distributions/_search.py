@@ -14,7 +14,8 @@ _FEW = 4096  # comparisons per row up to which counting whole columns beats one 
 def search_rows(table: Array, values: Array, side: Literal["left", "right"] = "left") -> Index:
     """``np.searchsorted`` per row: table (n, P) with sorted rows, values and result (n, k)."""
     found = np.empty(values.shape, dtype=np.intp)
-    if table.shape[1] * values.shape[1] <= _FEW:
+    few = table.shape[1] * values.shape[1] <= _FEW
+    if few and len(values) > values.shape[1]:
         before = np.less if side == "left" else np.less_equal
         for j in range(values.shape[1]):
             found[:, j] = np.count_nonzero(before(table, values[:, j, None]), axis=1)

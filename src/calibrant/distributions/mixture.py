@@ -179,13 +179,15 @@ class Mixture(Distribution):
         if self.locs.shape[1] <= _SCALE_CLASSES * _IN_A_CLASS:
             return self
         by_scale = np.argsort(self.scales, axis=1, kind="stable")
-        parts = [
-            _merge_neighbours(*_take(by_scale[:, columns], self.weights, self.locs, self.scales))
-            for columns in np.array_split(np.arange(by_scale.shape[1]), _SCALE_CLASSES)
-        ]
-        return self._with(
-            **dict(zip(self._row_parts, map(np.hstack, zip(*parts, strict=True)), strict=True))
-        )
+        parts = _take(by_scale, self.weights, self.locs, self.scales)
+        if self.scales.shape[1] % _SCALE_CLASSES:
+            split = (np.array_split(part, _SCALE_CLASSES, axis=1) for part in parts)
+            each = [_merge_neighbours(*one) for one in zip(*split, strict=True)]
+            merged = [np.hstack(part) for part in zip(*each, strict=True)]
+        else:  # all classes of all rows as rows: a single row costs per operation
+            flat = (part.reshape(_SCALE_CLASSES * len(part), -1) for part in parts)
+            merged = [part.reshape(len(self), -1) for part in _merge_neighbours(*flat)]
+        return self._with(**dict(zip(self._row_parts, merged, strict=True)))
 
     def affine(self, loc: ArrayLike, scale: ArrayLike) -> Self:
         """Return the distribution of ``loc + scale * Y``: again a mixture."""

@@ -14,6 +14,7 @@ from calibrant.distributions._parameters import finite, loc_and_scale, row_param
 
 SQRT_PI = float(np.sqrt(np.pi))
 LOG_SQRT_2PI = float(0.5 * np.log(2.0 * np.pi))
+DENSITY_AT_0 = float(np.exp(-LOG_SQRT_2PI))
 
 # Panel edges of a standard normal: beyond 8.3 there is 5e-17 of mass on either side.
 _RIGHT_PANELS = np.array([0.8, 1.7, 2.8, 4.2, 6.0, 8.3])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold
-from sklearn.neighbors import NearestNeighbors
+from sklearn.neighbors import KDTree, NearestNeighbors
 
 from calibrant.checks import Array
 from calibrant.persistence import savable_part
@@ -16,6 +16,7 @@ _COUNT = 16  # neighbours that are used
 _SEARCHED = 40  # neighbours that are searched; a network knows three quarters of them or more
 FEW = 4
 _FOLDS = 5
+_TREE_INPUTS = 15  # up to which a tree is faster than comparing all rows
 _NEAR = 1e-3  # share of the median distance of the last neighbour below which rows are equal
 
 
@@ -55,7 +56,7 @@ class Neighbours:
     ) -> None:
         self.x, self.y, self.near, self.loc, self.scale = x, y, near, loc, scale
         self.count = min(count, len(y) - 1)
-        self.tree = NearestNeighbors(n_neighbors=self.count).fit(x)
+        self._search = _search_in(x)
 
     def saved_fields(self) -> dict[str, Any]:
         """Arguments of the constructor."""
@@ -63,13 +64,27 @@ class Neighbours:
 
     def transform(self, x: Array) -> Array:
         """Features of new rows, (m, 7), from scaled inputs (m, d)."""
-        distance, index = self.tree.kneighbors(x, self.count)
+        distance, index = self.nearest(x, self.count)
         return self.describe(distance, self.y[index])
+
+    def nearest(self, x: Array, count: int) -> tuple[Array, NDArray[np.intp]]:
+        """Distances and positions of the nearest training rows, (m, count), nearest first."""
+        tree = self._search
+        query = tree.query if isinstance(tree, KDTree) else tree.kneighbors
+        distance, found = query(x, count)
+        return distance, found
 
     def describe(self, distance: Array, y: Array) -> Array:
         """Scaled features (m, 7) from distances and targets of neighbours, (m, count) each."""
         result: Array = (_numbers(distance, y, self.near) - self.loc) / self.scale
         return result
+
+
+def _search_in(x: Array) -> KDTree | NearestNeighbors:
+    """Index of rows; `NearestNeighbors` costs five times as much as its tree for a single row."""
+    if x.shape[1] <= _TREE_INPUTS:
+        return KDTree(x, leaf_size=30)
+    return NearestNeighbors(algorithm="brute").fit(x)
 
 
 class NeighbourIndex:
@@ -130,7 +145,7 @@ def _nearest(
     n_rows = len(known.y)
     more = min(_SEARCHED, n_rows - 1)
     if groups is None:
-        distance, index = known.tree.kneighbors(known.x, more + 1)
+        distance, index = known.nearest(known.x, more + 1)
         itself = index == np.arange(n_rows)[:, None]
         # Among many equal rows a row may not find itself: then any of them is dropped.
         itself[~itself.any(axis=1), -1] = True
@@ -142,8 +157,8 @@ def _nearest(
     distance = np.empty((n_rows, more))
     index = np.empty(distance.shape, dtype=np.intp)
     for rest, fold in splits:
-        tree = NearestNeighbors(n_neighbors=more).fit(known.x[rest])
-        distance[fold], found = tree.kneighbors(known.x[fold])
+        others = Neighbours(known.x[rest], known.y[rest])
+        distance[fold], found = others.nearest(known.x[fold], more)
         index[fold] = rest[found]
     return distance, index
 
