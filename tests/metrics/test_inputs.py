@@ -57,7 +57,7 @@ def metric(request: pytest.FixtureRequest) -> Any:
         ([[0.1, 0.9, 2.5]], r"got shape \(1, 3\)"),
         (np.zeros((3, 3)), r"got shape \(3, 3\)"),
         (0.5, r"got shape \(\)"),
-        (["a", "b", "c"], "y must hold numbers"),
+        (["a", "b", "c"], "y must be numbers"),
         (pd.array([1, None, 3], dtype="Int64"), r"y must be finite.*nan in row 1"),
     ],
 )

@@ -34,6 +34,11 @@ def as_numbers(
         raise error(f"{name} must be numbers, got {shown}.") from cause
 
 
+def as_array(values: Any) -> NDArray[Any]:
+    """Return values of any type as an array; a tensor may need gradients or be on a device."""
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+
+
 def finite_numbers(values: Any, name: str) -> Array:
     """Return one finite number per row, (n,); a column (n, 1) is flattened.
 
@@ -43,11 +48,12 @@ def finite_numbers(values: Any, name: str) -> Array:
     name : str
         What the values are called in an error.
     """
-    local = values.detach().cpu() if hasattr(values, "detach") else values
     try:
-        array = np.asarray(local, dtype=np.float64)
+        array = as_array(values).astype(np.float64)
     except (TypeError, ValueError) as cause:
-        raise DataError(f"{name} must be numbers: {cause}") from cause
+        raise DataError(
+            f"{name} must be numbers, but {cause}. Convert or drop these rows."
+        ) from cause
     # (n,) against (n, 1) would silently broadcast to (n, n).
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]

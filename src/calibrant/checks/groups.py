@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.checks.arrays import name_of
+from calibrant.checks.arrays import as_array, name_of
 from calibrant.errors import DataError
 
 
@@ -32,9 +31,9 @@ def group_columns(groups: Any, n_rows: int) -> dict[str, NDArray[Any]]:
     """
     if isinstance(groups, Mapping) or hasattr(groups, "columns"):
         names = groups if isinstance(groups, Mapping) else groups.columns
-        columns = {str(name): _labels(groups[name]) for name in names}
+        columns = {str(name): as_array(groups[name]) for name in names}
     else:
-        array = _labels(groups)
+        array = as_array(groups)
         if array.ndim == 2 and array.shape[1] > 1:
             columns = {f"group {j + 1}": array[:, j] for j in range(array.shape[1])}
         else:
@@ -48,7 +47,3 @@ def group_columns(groups: Any, n_rows: int) -> dict[str, NDArray[Any]]:
                 f"{labels.shape}."
             )
     return columns
-
-
-def _labels(values: Any) -> NDArray[Any]:
-    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)

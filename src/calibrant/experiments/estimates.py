@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from calibrant.checks import Array
 from calibrant.experiments.store import Record
 from calibrant.experiments.tasks import TASKS, splits_differ
 
@@ -121,7 +122,7 @@ def margin(*parts: tuple[float, float]) -> float:
     return float(t.ppf(0.5 + _CONFIDENCE / 2, freedom)) * math.sqrt(variance)
 
 
-def standard_error(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float | None:
+def standard_error(values: Array) -> float | None:
     """Standard error of a mean; None for fewer than two values."""
     n = len(values)
     if n < 2:

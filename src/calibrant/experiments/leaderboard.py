@@ -9,8 +9,8 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from calibrant.checks import Array
 from calibrant.experiments.candidates import BASELINE, fit_options
 from calibrant.experiments.estimates import standard_error
 from calibrant.experiments.layout import Form, Table
@@ -177,9 +177,9 @@ def _standing(method: str, trials: Sequence[Record]) -> Standing:
     )
 
 
-def _rows(trials: Sequence[Record]) -> NDArray[np.float64]:
+def _rows(trials: Sequence[Record]) -> Array:
     return np.array([float(record["rows"]["test"]) for record in trials])
 
 
-def _crps(trials: Sequence[Record]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _crps(trials: Sequence[Record]) -> Array:
     return np.array([record["scores"]["crps"] for record in trials])

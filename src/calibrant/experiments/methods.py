@@ -75,6 +75,15 @@ class Method:
     batched: bool = True
 
 
+def _mmd(title: str, **settings: Any) -> Method:
+    return Method(title, "MMDRegressor", "ours", quick={"matching__epochs": 1}, **settings)
+
+
+def _trees(title: str, estimator: str, *requires: str) -> Method:
+    quick = {"n_estimators": 10}
+    return Method(title, estimator, "rival", quick=quick, requires=requires, batched=False)
+
+
 METHODS = {
     "mcd": Method(
         "MC-Dropout",
@@ -115,30 +124,10 @@ METHODS = {
     ),
     "quantile": Method("quantile network", "QuantileNetworkRegressor", "library"),
     "laplace": Method("Laplace approximation", "LaplaceRegressor", "library"),
-    "mmd-fast": Method(
-        "MMD, five epochs of matching",
-        "MMDRegressor",
-        "ours",
-        quick={"matching__epochs": 1},
-        always={"quality": "fast"},
-    ),
-    "mmd": Method(
-        "MMD, this library's default", "MMDRegressor", "ours", quick={"matching__epochs": 1}
-    ),
-    "mmd-best": Method(
-        "MMD, best quality",
-        "MMDRegressor",
-        "ours",
-        quick={"matching__epochs": 1},
-        always={"quality": "best"},
-    ),
-    "mmd-as-published": Method(
-        "MMD, Algorithm 1 as printed",
-        "MMDRegressor",
-        "ours",
-        quick={"matching__epochs": 1},
-        constructor="as_published",
-    ),
+    "mmd-fast": _mmd("MMD, five epochs of matching", always={"quality": "fast"}),
+    "mmd": _mmd("MMD, this library's default"),
+    "mmd-best": _mmd("MMD, best quality", always={"quality": "best"}),
+    "mmd-as-published": _mmd("MMD, Algorithm 1 as printed", constructor="as_published"),
     "crepes": Method(
         "crepes on hnn, normalised, in ten bins",
         "HeteroscedasticRegressor",
@@ -146,38 +135,12 @@ METHODS = {
         recalibrated="crepes",
         requires=("crepes",),
     ),
-    "ngboost": Method(
-        "NGBoost, normal",
-        "NGBoostNormal",
-        "rival",
-        quick={"n_estimators": 10},
-        requires=("ngboost",),
-        batched=False,
+    "ngboost": _trees("NGBoost, normal", "NGBoostNormal", "ngboost"),
+    "catboost": _trees("CatBoost, RMSEWithUncertainty", "CatBoostNormal", "catboost"),
+    "lightgbm-crepes": _trees(
+        "LightGBM with crepes, normalised", "ConformalLightGBM", "lightgbm", "crepes"
     ),
-    "catboost": Method(
-        "CatBoost, RMSEWithUncertainty",
-        "CatBoostNormal",
-        "rival",
-        quick={"n_estimators": 10},
-        requires=("catboost",),
-        batched=False,
-    ),
-    "lightgbm-crepes": Method(
-        "LightGBM with crepes, normalised",
-        "ConformalLightGBM",
-        "rival",
-        quick={"n_estimators": 10},
-        requires=("lightgbm", "crepes"),
-        batched=False,
-    ),
-    "quantile-forest": Method(
-        "quantile forest",
-        "QuantileForest",
-        "rival",
-        quick={"n_estimators": 10},
-        requires=("quantile-forest",),
-        batched=False,
-    ),
+    "quantile-forest": _trees("quantile forest", "QuantileForest", "quantile-forest"),
 }
 
 

@@ -22,7 +22,7 @@ from calibrant.experiments.trial import fit_and_predict, scored
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibrant.checks import Index
+    from calibrant.checks import Array, Index
 
 LEAST_ROWS = 20
 _FEW_VALUES = 10
@@ -47,7 +47,7 @@ class OwnTable:
 
     name: str
     X: pd.DataFrame
-    y: NDArray[np.float64]
+    y: Array
     groups: NDArray[Any]
     folds: tuple[tuple[Index, Index], ...]
     seed: int
@@ -164,7 +164,7 @@ def own_table(
     return OwnTable(f"{safe_name}-{digest}", frame, target, labels, tuple(parts), seed)
 
 
-def _check_target(y: NDArray[np.float64]) -> None:
+def _check_target(y: Array) -> None:
     if len(y) < LEAST_ROWS:
         raise DataError(
             f"A comparison needs at least {LEAST_ROWS} rows with a target, got {len(y)}: with "
@@ -198,7 +198,7 @@ def _equal_inputs(frame: pd.DataFrame) -> NDArray[Any]:
     return labels
 
 
-def _fingerprint(frame: pd.DataFrame, y: NDArray[np.float64], labels: NDArray[Any]) -> str:
+def _fingerprint(frame: pd.DataFrame, y: Array, labels: NDArray[Any]) -> str:
     from pandas.util import hash_pandas_object
 
     digest = hashlib.sha256("\n".join(map(str, frame.columns)).encode())

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from calibrant.checks import Array
 from calibrant.experiments.candidates import BASELINE, REFERENCES
 from calibrant.experiments.estimates import standard_error
 
@@ -53,7 +52,7 @@ class Standing:
 
 def recommend(
     standings: Sequence[Standing],
-    folds: Mapping[str, np.ndarray[tuple[int], np.dtype[np.float64]]],
+    folds: Mapping[str, Array],
 ) -> tuple[str, str]:
     """Apply `RULE`.
 

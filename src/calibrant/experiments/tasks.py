@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from calibrant.checks import Array
 from calibrant.datasets import Dataset, load
 from calibrant.errors import ParameterError
 
@@ -89,9 +90,9 @@ class Split:
     """
 
     X_train: Any
-    y_train: NDArray[np.float64]
+    y_train: Array
     X_test: Any
-    y_test: NDArray[np.float64]
+    y_test: Array
     hold_out: dict[str, Any] = field(default_factory=dict)
 
 

@@ -75,11 +75,6 @@ class TimePlan:
             + Table(("method", "estimate", ""), lines, right=(1,)).render("text")
         )
 
-    @property
-    def minutes_for_all(self) -> int:
-        """Budget in which every method should finish."""
-        return math.ceil(sum(method.seconds for method in self.methods) / 60) + 1
-
 
 def _remark(method: PlannedMethod) -> str:
     if not method.folds:
@@ -204,15 +199,13 @@ class Schedule:
     def fits(self, cell: Cell) -> bool:
         """Whether a cell should be started: a new method only if all its folds fit."""
         name = cell.method
-        rounds = math.ceil(self._plan[name].folds / self._workers) if self._is_new(name) else 1
+        is_new = name not in self._started
+        rounds = math.ceil(self._plan[name].folds / self._workers) if is_new else 1
         left = self._deadline - time.monotonic()
         if name != BASELINE and rounds * self._seconds(name) > left:
             return False
         self._started.add(name)
         return True
-
-    def _is_new(self, name: str) -> bool:
-        return name not in self._started
 
     def _seconds(self, name: str) -> float:
         if name in self._observed:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.checks import Array
+from calibrant.checks import Array, as_array, finite_numbers
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
 
@@ -18,18 +18,7 @@ Levels = Sequence[float] | NDArray[Any]  # several probabilities, in contrast to
 def check_target(dist: Distribution, y: ArrayLike) -> Array:
     """Return the observed targets as float64, (n,): one finite number for each row of dist."""
     check_dist(dist)
-    values = column(y, "y", len(dist))
-    try:
-        target = values.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"y must hold numbers, but {error}. Convert or drop these rows.") from error
-    wrong = np.flatnonzero(~np.isfinite(target))
-    if len(wrong):
-        raise DataError(
-            f"y must be finite, but {len(wrong)} of {len(target)} values are not "
-            f"(the first is {target[wrong[0]]} in row {wrong[0]}). Drop or impute these rows."
-        )
-    return target
+    return finite_numbers(column(y, "y", len(dist)), "y")
 
 
 def check_dist(dist: Distribution) -> None:
@@ -46,9 +35,7 @@ def check_dist(dist: Distribution) -> None:
 
 def column(values: Any, name: str, n_rows: int) -> NDArray[Any]:
     """Return n_rows values of any type as an array of shape (n,); (n, 1) is flattened."""
-    if hasattr(values, "detach"):  # a tensor may need gradients or be on another device
-        values = values.detach().cpu()
-    array = np.asarray(values)
+    array = as_array(values)
     # (n,) with (n, 1) would silently broadcast to (n, n).
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.checks import Array, as_numbers
+from calibrant.checks import Array, as_array, as_numbers
 from calibrant.distributions import JointDistribution
 from calibrant.errors import DataError
 from calibrant.metrics._json import json_safe
@@ -153,9 +153,7 @@ def observed_outputs(dist: JointDistribution, Y: Any) -> Array:
         if missing:
             raise DataError(f"Y has no column {', '.join(map(repr, missing))}: one per output.")
         Y = Y[list(dist.names)]
-    if hasattr(Y, "detach"):
-        Y = Y.detach().cpu()
-    observed = as_numbers(Y, "Y", DataError)
+    observed = as_numbers(as_array(Y), "Y", DataError)
     if observed.shape != (len(dist), len(dist.names)):
         raise DataError(
             f"Y must have shape {(len(dist), len(dist.names))}, one column for each of "

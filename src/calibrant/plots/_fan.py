@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.checks import Array, check_levels
+from calibrant.checks import check_levels, finite_numbers
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError
-from calibrant.metrics.inputs import check_dist, check_target, column
+from calibrant.metrics.inputs import check_dist, check_target
 from calibrant.plots.style import BLUE, INK, axes_or_new, axis_name, legend_above, tidy, tint
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def fan_chart(
     check_dist(dist)
     shares = np.sort(np.atleast_1d(check_levels(coverage, "coverage")))
     target = None if y is None else check_target(dist, y)
-    seen = np.empty(0) if past is None else _finite_column(past)
+    seen = np.empty(0) if past is None else finite_numbers(past, "past")
     at = _steps(x, len(seen), len(dist))
     before, ahead = at[: len(seen)], at[len(seen) :]
     bounds = dist.interval(shares)  # (n, 2, L)
@@ -97,11 +97,3 @@ def _steps(x: Any, m: int, n: int) -> NDArray[Any]:
             f"({m + n},), got shape {at.shape}."
         )
     return at
-
-
-def _finite_column(past: ArrayLike) -> Array:
-    values = np.asarray(past)
-    seen = column(values, "past", len(values)).astype(np.float64)
-    if not np.all(np.isfinite(seen)):
-        raise DataError("past must be finite. Drop or impute the gaps.")
-    return seen

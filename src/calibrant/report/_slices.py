@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.checks import Index
+from calibrant.checks import Index, as_array
 from calibrant.metrics import GroupCalibration
 from calibrant.metrics.conditional import bin_codes, coded_calibration, group_codes
 from calibrant.metrics.inputs import column
@@ -38,7 +38,7 @@ def table_columns(X: Any, n: int) -> dict[str, NDArray[Any]]:
         return {}
     if hasattr(X, "columns"):
         return {str(name): column(X[name], f"Column {name!r}", n) for name in X.columns}
-    array = np.asarray(X.detach().cpu() if hasattr(X, "detach") else X)
+    array = as_array(X)
     if array.ndim != 2 or len(array) != n:
         return {}
     return {f"column {j + 1}": array[:, j] for j in range(array.shape[1])}
