@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+import pytest
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 from sklearn.covariance import ledoit_wolf
@@ -13,7 +14,8 @@ from sklearn.covariance import ledoit_wolf
 from calibrant import Forecaster
 from calibrant.distributions import Normal
 from calibrant.distributions.copula import joint_sample
-from calibrant.forecasting._paths import step_correlation
+from calibrant.errors import DataError, ParameterError
+from calibrant.forecasting._paths import series_correlation, step_correlation
 
 PHI, STEPS = 0.9, 5
 
@@ -42,6 +44,19 @@ def many_ar1(series: int, rows: int) -> pd.Series[float]:
     y[:, 0] = rng.normal(size=series) / np.sqrt(1 - PHI**2)
     for t in range(1, rows):
         y[:, t] = PHI * y[:, t - 1] + rng.normal(size=series)
+    index = pd.MultiIndex.from_product([range(series), range(rows)], names=["id", "time"])
+    return pd.Series(y.ravel(), index)
+
+
+def with_common_noise(series: int, rows: int, rho: float) -> pd.Series[float]:
+    """AR(1) processes whose noise has the correlation rho."""
+    rng = np.random.default_rng(0)
+    noise = np.sqrt(rho) * rng.normal(size=rows) + np.sqrt(1 - rho) * rng.normal(
+        size=(series, rows)
+    )
+    y = noise.copy()
+    for t in range(1, rows):
+        y[:, t] += PHI * y[:, t - 1]
     index = pd.MultiIndex.from_product([range(series), range(rows)], names=["id", "time"])
     return pd.Series(y.ravel(), index)
 
@@ -103,3 +118,37 @@ def test_missing_outcomes_leave_the_other_pairs() -> None:
     pits[rng.random(pits.shape) < 0.5] = np.nan  # 1 of 64 origins has all six
     # Half of the rows have half of the pairs: two standard errors of 750 outcomes.
     np.testing.assert_allclose(step_correlation(pits), whole, atol=0.08)
+
+
+def test_sums_across_series_know_that_series_move_together() -> None:
+    series, rows, rho = 4, 20_000, 0.6
+    y = with_common_noise(series, rows, rho)
+    model = Forecaster(LastValueRegressor(), window=1, horizon=STEPS, recalibrate=None).fit(y)
+    found = model.series_correlation_
+    assert found is not None
+    # 4,000 held-out rows, of which about STEPS in a row say the same.
+    error = 4 / np.sqrt(4000 / STEPS)
+    np.testing.assert_allclose(found[~np.eye(series, dtype=bool)], rho, atol=error)
+    total = model.predict_dist(total="horizon", across_series=True)
+    each = model.predict_dist(total="horizon")
+    assert len(total) == len(model.future_index(total="horizon", across_series=True)) == 1
+    np.testing.assert_allclose(total.mean, each.mean.sum())
+    # Variance of a sum of four with the same correlation, beside that of independent ones.
+    ratio = total.stddev[0] ** 2 / np.sum(each.stddev**2)
+    assert abs(ratio - (1 + 3 * rho)) < 3 * error + 4 * np.sqrt(2 / 2000) * (1 + 3 * rho)
+
+
+def test_dependence_between_very_many_series_is_not_estimated() -> None:
+    pits = pd.DataFrame(np.full((1, 2), 0.5), pd.MultiIndex.from_tuples([(0, 0)]))
+    assert series_correlation(pits, 1001) is None
+
+
+def test_sums_across_series_are_of_the_same_time() -> None:
+    y = many_ar1(3, 60)
+    fitted = Forecaster(LastValueRegressor(), window=1, horizon=2, recalibrate=None).fit(y)
+    with pytest.raises(ParameterError, match='pass total="horizon"'):
+        fitted.predict_dist(across_series=True)
+    one = pd.Series([0.0], pd.MultiIndex.from_tuples([(0, 60)], names=["id", "time"]))
+    fitted.update(one)
+    with pytest.raises(DataError, match="0 ends at 60 and 1 at 59"):
+        fitted.predict_dist(total="horizon", across_series=True)

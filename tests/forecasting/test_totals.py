@@ -51,6 +51,17 @@ def test_sums_by_day_are_those_of_calendar_days() -> None:
     )
 
 
+def test_sums_across_a_panel_are_those_of_each_target() -> None:
+    y = panel(411)
+    model = forecaster(horizon=30, series_id="id", time="time").fit(y)
+    index = model.future_index(total="D", across_series=True)
+    assert index.names == ["target", "time"]
+    total = model.predict_dist(total="D", across_series=True)
+    assert len(index) == len(total) == 2 * 2
+    each = model.predict_dist(total="D").mean.reshape(-1, 2, 2)  # series, target, day
+    np.testing.assert_allclose(total.mean, each.sum(axis=0).ravel())
+
+
 def test_sums_of_groups() -> None:
     paths = np.arange(12.0).reshape(2, 2, 3)
     groups = [[np.array([0, 1]), np.array([2])], [np.array([0, 1, 2])]]

@@ -80,6 +80,7 @@ def joint_sample(
     correlation: Array,
     k: int,
     random_state: int | np.random.Generator | None,
+    rows: Array | None = None,
 ) -> Array:
     """Draw k joint values for every row, (k, n, m), from a Gaussian copula.
 
@@ -87,11 +88,16 @@ def joint_sample(
     ----------
     marginals : m distributions of n rows
     correlation : array of shape (m, m)
+    rows : array of shape (n, n), optional
+        Correlation of the rows, which are independent without it. That of two values is then the
+        product of both.
     """
     rng = np.random.default_rng(random_state)
     n = len(marginals[0])
     scores = rng.multivariate_normal(
         np.zeros(len(marginals)), correlation, size=(k, n), method="cholesky"
     )
+    if rows is not None:
+        scores = np.linalg.cholesky(rows) @ scores
     levels = np.clip(ndtr(scores), 2.0**-54, 1.0 - 2.0**-53)  # (k, n, m)
     return np.stack([dist.ppf(levels[:, :, j].T).T for j, dist in enumerate(marginals)], axis=2)

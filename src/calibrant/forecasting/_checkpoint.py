@@ -35,6 +35,7 @@ def train(model: Forecaster, folder: str | os.PathLike[str] | None) -> None:
         network = model.get_params().get("estimator__network")
         found = Forecaster.load(stored, network=network if isinstance(network, nn.Module) else None)
         model.model_, model.correlation_ = found.model_, found.correlation_
+        model.series_correlation_ = found.series_correlation_
         return
     model._train()
     stored.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +63,7 @@ def _digest(model: Forecaster) -> str:
 def _described(value: Any) -> str:
     """Text of a parameter that is the same in the next run, without the address of an object."""
     if isinstance(value, AdaptiveRecalibrator):
-        return f"{type(value).__name__}({value.memory}, {value.symmetric})"
+        return f"{type(value).__name__}({value.memory}, {value.symmetric}, {value.overlap})"
     if isinstance(value, BaseEstimator | np.random.RandomState):
         # The parameters of an estimator are listed beside it. The state of a generator differs
         # from run to run, and a model of any of them is as good.

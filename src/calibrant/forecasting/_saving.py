@@ -69,6 +69,8 @@ def save_forecaster(model: Forecaster, path: str | os.PathLike[str], *, overwrit
         "series.covariates": series.covariates.to_numpy(),
         "correlation": model.correlation_,
     }
+    if model.series_correlation_ is not None:
+        tensors["series_correlation"] = model.series_correlation_
     for step in model.steps_:
         if step.recalibrator is not None:
             for name, array in step.recalibrator.state().items():
@@ -120,6 +122,7 @@ def _restored(
         pd.DataFrame(tensors["series.covariates"], columns=covariates.columns(covariates.names)),
     )
     model.correlation_, model.fh_ = tensors["correlation"], list(manifest["fh"])
+    model.series_correlation_ = tensors.get("series_correlation")
     recalibrators = [_recalibrator(tensors, step) for step in range(1, model.horizon + 1)]
     first = recalibrators[0]
     if "direct" in manifest:
@@ -145,7 +148,9 @@ def _restored(
     model.estimator = made if parameters["estimator"] else None
     if model.recalibrate == _CUSTOM and first is not None:
         model.recalibrate = AdaptiveRecalibrator(
-            [rows / copies for rows in first.memory], symmetric=first.symmetric
+            [rows / copies for rows in first.memory],
+            symmetric=first.symmetric,
+            overlap=first.overlap,
         )
     return model
 

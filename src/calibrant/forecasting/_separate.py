@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from calibrant.distributions import Distribution, concatenate
 from calibrant.forecasting._clock import Clock, Ticks
+from calibrant.forecasting._progress import Countdown
 from calibrant.forecasting._step import StepForecasts, StepModel
+from calibrant.forecasting._windows import WindowDesign
 from calibrant.forecasting.series_frame import SeriesFrame
+from calibrant.recalibration import AdaptiveRecalibrator
 
 
 @dataclass
@@ -19,9 +25,49 @@ class SeparateSteps:
     Parameters
     ----------
     steps : list of StepModel
+    verbose : bool or str
+        Show progress; a text is the heading of all trainings.
     """
 
     steps: list[StepModel]
+    verbose: bool | str = False
+
+    @classmethod
+    def untrained(
+        cls,
+        design: WindowDesign,
+        horizon: int,
+        estimator: Any,
+        recalibrator: AdaptiveRecalibrator | None,
+        random_state: int | np.random.RandomState | None,
+        verbose: bool | str,
+    ) -> Self:
+        """Steps before the training, with a clone of the estimator and a recalibrator each."""
+        seeds = check_random_state(random_state).randint(2**31 - 1, size=horizon)
+        steps = []
+        for step, seed in enumerate(seeds, start=1):
+            each = clone(estimator)
+            if random_state is not None:
+                each.set_params(random_state=int(seed))
+            steps.append(
+                StepModel(step, design, each, recalibrator and recalibrator.for_delay(step))
+            )
+        return cls(steps, verbose)
+
+    def fit(self, series: SeriesFrame) -> list[StepForecasts]:
+        """Train one step after another, and return forecasts of held-out origins."""
+        countdown = Countdown(
+            "Step", len(self.steps), self.verbose if isinstance(self.verbose, str) else ""
+        )
+        held_out = []
+        for step in self.steps:
+            if self.verbose:
+                heading = countdown.next() if len(self.steps) > 1 else self.verbose
+                step.estimator.set_params(verbose=heading)
+            held_out.append(step.fit(series))
+            if self.verbose:
+                step.estimator.set_params(verbose=True)  # the heading is of this training only
+        return held_out
 
     def rows_seen(self, _: Clock) -> int:
         """Rows up to the origin that a forecast is based on."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from calibrant.checks import Array, Flags, Index
 from calibrant.distributions import Distribution
@@ -15,7 +14,6 @@ from calibrant.estimators import Training
 from calibrant.forecasting._clock import Ticks
 from calibrant.forecasting._windows import WindowDesign, blocked_split, complete_rows
 from calibrant.forecasting.series_frame import SeriesFrame
-from calibrant.metrics import pit
 from calibrant.recalibration import AdaptiveRecalibrator
 
 _MIN_WINDOWS = 10
@@ -133,15 +131,3 @@ class StepModel:
             f"{self.design.window + self.step}. Use a longer series, or a smaller window or "
             "horizon."
         )
-
-
-def pits_by_origin(steps: list[StepForecasts]) -> Array:
-    """PIT values of all origins, (n, H); nan where the outcome of a step is missing."""
-    columns = [
-        pd.Series(
-            np.zeros(0) if each.dist is None else pit(each.dist, each.y),
-            pd.MultiIndex.from_arrays([each.code, each.origin]),
-        )
-        for each in steps
-    ]
-    return pd.concat(columns, axis=1).sort_index().to_numpy()

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from calibrant.checks import Array, Index
+from calibrant.checks import Array
 from calibrant.distributions import Distribution, Empirical
 from calibrant.distributions.copula import joint_sample
 from calibrant.errors import DataError, ParameterError
@@ -30,12 +30,20 @@ from calibrant.forecasting._checks import (
 from calibrant.forecasting._covariates import Covariates
 from calibrant.forecasting._direct import DirectSteps
 from calibrant.forecasting._fans import forecast_fans
-from calibrant.forecasting._paths import step_correlation, sums_of_steps, total_periods
-from calibrant.forecasting._progress import Countdown
+from calibrant.forecasting._paths import (
+    check_sums_across,
+    check_total,
+    period_groups,
+    pits_by_origin,
+    series_correlation,
+    step_correlation,
+    sums_of_steps,
+    with_new_series,
+)
 from calibrant.forecasting._read import read_table
 from calibrant.forecasting._report import Repair, SeriesReport
 from calibrant.forecasting._separate import SeparateSteps
-from calibrant.forecasting._step import StepForecasts, StepModel, pits_by_origin
+from calibrant.forecasting._step import StepForecasts
 from calibrant.forecasting._windows import WindowDesign
 from calibrant.forecasting.global_network import GlobalNetwork
 from calibrant.forecasting.series_frame import SeriesFrame
@@ -97,6 +105,8 @@ class Forecaster(FittedModel, BaseEstimator):
         Recalibration, and the estimator if each has its own, of the steps 1 ... horizon.
     correlation_ : array of shape (horizon, horizon)
         Dependence between the steps, from the held-out origins; see `predict_paths`.
+    series_correlation_ : array of shape (n, n), or None for more than 1,000 series
+        Dependence between the series and targets.
     series_ : SeriesFrame
         All rows seen so far.
 
@@ -134,6 +144,7 @@ class Forecaster(FittedModel, BaseEstimator):
     design_: WindowDesign
     model_: DirectSteps | SeparateSteps
     correlation_: Array
+    series_correlation_: Array | None
     fh_: list[int]
 
     _fitted_attribute: ClassVar[str] = "model_"
@@ -276,45 +287,26 @@ class Forecaster(FittedModel, BaseEstimator):
         self.design_ = WindowDesign(self.window, covariates, calendar)
 
     def _train(self) -> None:
-        if self._is_direct:
-            self.model_ = self._direct_steps()
-            self._finish(self.model_.fit(self.series_))
-            return
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.horizon)
-        steps, held_out = [], []
-        outer = self.verbose if isinstance(self.verbose, str) else ""
-        countdown = Countdown("Step", self.horizon, outer)
-        for step, seed in enumerate(seeds, start=1):
-            estimator = clone(self.estimator)
-            if self.random_state is not None:
-                estimator.set_params(random_state=int(seed))
-            if self.verbose:
-                several = self.horizon > 1
-                estimator.set_params(verbose=countdown.next() if several else self.verbose)
-            recalibrator = self._recalibrator()
-            late = recalibrator and recalibrator.for_delay(step)
-            model = StepModel(step, self.design_, estimator, late)
-            held_out.append(model.fit(self.series_))
-            if self.verbose:
-                estimator.set_params(verbose=True)  # the heading is of this training only
-            steps.append(model)
-        self.model_ = SeparateSteps(steps)
-        self._finish(held_out)
+        model = self._untrained()
+        pits = pits_by_origin(model.fit(self.series_))
+        self.model_ = model
+        self.correlation_ = step_correlation(pits.to_numpy())
+        self.series_correlation_ = series_correlation(pits, len(self._one_target().ids))
 
-    def _finish(self, held_out: list[StepForecasts]) -> None:
-        self.correlation_ = step_correlation(pits_by_origin(held_out))
-
-    def _direct_steps(self) -> DirectSteps:
-        """Untrained network for all steps."""
-        settings: GlobalNetwork = clone(self._estimator())
+    def _untrained(self) -> DirectSteps | SeparateSteps:
+        estimator, recalibrator = self._estimator(), self._recalibrator()
+        common = self.design_, self.horizon
+        if not self._is_direct:
+            return SeparateSteps.untrained(
+                *common, estimator, recalibrator, self.random_state, self.verbose
+            )
+        settings: GlobalNetwork = clone(estimator)
         if self.random_state is not None:
             seed = check_random_state(self.random_state).randint(2**31 - 1)
             settings.set_params(random_state=int(seed))
         settings.set_params(verbose=settings.verbose or self.verbose)
-        n_series = len(self.series_.ids) * self.series_.targets.shape[1]
-        return DirectSteps.untrained(
-            self.design_, self.horizon, settings, self._recalibrator(), n_series
-        )
+        n_series = len(self._one_target().ids)
+        return DirectSteps.untrained(*common, settings, recalibrator, n_series)
 
     def _advance(self, series: SeriesFrame) -> list[StepForecasts]:
         """Replace the rows by longer series; return the forecasts of the new rows, by step."""
@@ -329,7 +321,12 @@ class Forecaster(FittedModel, BaseEstimator):
     # ---- predict ----------------------------------------------------------------------------
 
     def predict_dist(
-        self, fh: Any = None, X: Any = None, *, total: str | None = None
+        self,
+        fh: Any = None,
+        X: Any = None,
+        *,
+        total: str | None = None,
+        across_series: bool = False,
     ) -> Distribution:
         """Predictive distribution of every step, from the last row seen.
 
@@ -343,6 +340,8 @@ class Forecaster(FittedModel, BaseEstimator):
         total : str, optional
             Sums instead of steps: "horizon" for all steps, or a frequency of pandas such as "D"
             for those of each day. They are sums over 2,000 joint paths, see `predict_paths`.
+        across_series : bool, default False
+            With `total`: sum over all series of the panel, too, target by target.
 
         Returns
         -------
@@ -350,13 +349,21 @@ class Forecaster(FittedModel, BaseEstimator):
             One row per step; for a panel the steps of the first series, then of the second ...
             With `total` one row per sum instead; `future_index` has their times.
         """
+        self._check_fitted()
         steps = self._checked_steps(fh)
+        check_total(total, across_series)
         if total is None:
             return self._predict_all(steps, X)
-        self._check_fitted()
-        groups = self._total_groups(steps, total)
+        series = self._one_target()
+        groups = period_groups(series, steps, total)
+        if across_series:
+            check_sums_across(series, self.series_correlation_)
         paths = self._joint_paths(steps, X, _TOTAL_PATHS, 0)  # (k, n, H)
-        return Empirical(sums_of_steps(paths, groups))
+        sums = sums_of_steps(paths, groups)
+        if across_series:
+            n, targets = len(self.series_.ids), len(series.ids) // len(self.series_.ids)
+            sums = sums.reshape(n, targets * len(groups[0]), -1).sum(axis=0)
+        return Empirical(sums)
 
     def predict(self, fh: Any = None, X: Any = None) -> Array:
         """Mean of every step, in the order of `predict_dist`."""
@@ -384,11 +391,11 @@ class Forecaster(FittedModel, BaseEstimator):
         X: Any = None,
         random_state: int | np.random.Generator | None = None,
     ) -> Array:
-        """Draw joint paths over the steps, for the distribution of sums, maxima and the like.
+        """Draw joint paths over steps and series, for distributions of sums, maxima and the like.
 
-        Each step keeps its predictive distribution; a Gaussian copula with the correlation
-        `correlation_` of held-out forecast errors joins them. Series are independent of each
-        other.
+        Each step keeps its predictive distribution; a Gaussian copula with the correlations of
+        held-out forecast errors joins them: that of step h of series a and step k of series b is
+        ``correlation_[h, k] * series_correlation_[a, b]``.
 
         Parameters
         ----------
@@ -410,36 +417,38 @@ class Forecaster(FittedModel, BaseEstimator):
         """Joint paths of every series, (n, n_series, H)."""
         parts = self._predict_steps(steps, X)
         chosen = np.array(steps) - 1
-        return joint_sample(parts, self.correlation_[np.ix_(chosen, chosen)], n, random_state)
-
-    def _total_groups(self, steps: list[int], total: str) -> list[list[Index]]:
-        """Positions of the steps of each sum, for every series."""
-        series = self._one_target()
-        _, tick = series.next_rows(steps)
-        found = []
-        for row in tick.reshape(len(series.ids), len(steps)):
-            periods = total_periods(series.clock.stamps(row), total)
-            found.append([np.flatnonzero(periods == each) for each in periods.unique()])
-        return found
+        return joint_sample(
+            parts,
+            self.correlation_[np.ix_(chosen, chosen)],
+            n,
+            random_state,
+            rows=with_new_series(self.series_correlation_, len(parts[0])),
+        )
 
     def _one_target(self) -> SeriesFrame:
         """Every series with one target, in the order of forecasts."""
         return self.series_.stacked() if self._is_direct else self.series_
 
-    def future_index(self, fh: Any = None, *, total: str | None = None) -> pd.Index[Any]:
+    def future_index(
+        self, fh: Any = None, *, total: str | None = None, across_series: bool = False
+    ) -> pd.Index[Any]:
         """Time stamps of the rows of `predict`, with the series for a panel.
 
-        With `total`, the first time stamp of each sum.
+        With `total`, the first time stamp of each sum; sums across series have no series.
         """
         self._check_fitted()
         steps = self._checked_steps(fh)
+        check_total(total, across_series)
         series = self._one_target()
         index = series.index(*series.next_rows(steps))
         if total is None:
             return index
-        groups = self._total_groups(steps, total)
+        groups = period_groups(series, steps, total)
         first = [at * len(steps) + group[0] for at, own in enumerate(groups) for group in own]
-        return index.take(np.array(first))
+        index = index.take(np.array(first))
+        if across_series and isinstance(index, pd.MultiIndex) and self.series_.is_panel:
+            return index[: len(index) // len(self.series_.ids)].droplevel(0)
+        return index
 
     def report(
         self,
