@@ -290,7 +290,7 @@ def test_strange_predictions(method) -> None:
     ("change", "message"),
     [
         ({"y_cal": np.ones(4)}, "got 5 rows of X and 4 of y"),
-        ({"X_cal": 1.0}, "got no rows of X and 5 of y"),
+        ({"X_cal": 1.0}, "X must have rows, got a single number"),
         ({"y_cal": [1.0, 2.0, np.nan, 3.0, 4.0]}, "y must be finite.*nan in row 2"),
         ({"y_cal": [1.0, 2.0, np.inf, 3.0, 4.0]}, "y must be finite.*inf in row 2"),
         ({"y_cal": list("abcde")}, "y must be numbers"),

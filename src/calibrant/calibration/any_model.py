@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.calibration.bounds import ConformalBounds
 from calibrant.calibration.calibrated_model import CalibratedModel
 from calibrant.calibration.choice import Rows, choose, small_network
-from calibrant.calibration.inputs import count_rows, table_or_none, take
+from calibrant.calibration.inputs import table_or_none
 from calibrant.calibration.networks import NetworkSource
 from calibrant.calibration.predictions import (
     HowToRead,
@@ -20,7 +20,7 @@ from calibrant.calibration.predictions import (
     is_given,
     predict_held_out,
 )
-from calibrant.checks import Array, Index, finite_numbers
+from calibrant.checks import Array, Index, count_rows, finite_numbers, take_rows
 from calibrant.errors import DataError, ParameterError
 from calibrant.estimators.atoms import Atoms
 from calibrant.recalibration.residual_scale import ResidualScale, with_residuals
@@ -134,7 +134,7 @@ def calibrate(
     held_out = Rows(
         base=with_residuals(prediction, scale),
         y=y_held_out,
-        features=None if X is None else read_features(take(X, rows)),
+        features=None if X is None else read_features(take_rows(X, rows)),
         groups=None if labels is None else labels[rows],
     )
     atoms = Atoms.find(y_held_out, float(np.std(y_held_out)) or 1.0, as_components=False)
@@ -167,7 +167,7 @@ def _with_bounds(
     made: CalibratedModel, model: Any, X: Any, y: Array, fresh: Index
 ) -> CalibratedModel:
     """Add the guarantee, learned from rows that nothing was fitted to."""
-    own = None if X is None else take(X, fresh)
+    own = None if X is None else take_rows(X, fresh)
     if is_given(model):
         given = given_predictions(model, made.settings["levels"])[fresh]
         dist = made.recalibrate(given, own)

@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from torch.utils.data import default_collate
 
 from calibrant.calibration import network_outputs
-from calibrant.calibration.inputs import count_rows, take
 from calibrant.calibration.regressors import medians
-from calibrant.checks import Array, Index
+from calibrant.checks import Array, Index, count_rows, take_rows
 from calibrant.errors import DataError, ParameterError
 from calibrant.recalibration.models import Prediction
 from calibrant.tables import to_local
@@ -85,7 +84,7 @@ class NetworkSource:
 
     def call(self, X: Any, rows: Index) -> Any:
         """Call the module with some rows of X: a tensor, ``*tuple`` or ``**dict``."""
-        given = self._collated(take(X, rows))
+        given = self._collated(take_rows(X, rows))
         weight = next(self.module.parameters(), torch.empty(0))
         given = _moved(given, weight.device, weight.dtype)
         if isinstance(given, Mapping):
@@ -121,7 +120,7 @@ class NetworkSource:
 
     def _check_repeatable(self, X: Any, prediction: Prediction) -> None:
         rows = np.arange(min(16, count_rows(X)))
-        first, second = medians(prediction[rows]), medians(self.predict(take(X, rows)))
+        first, second = medians(prediction[rows]), medians(self.predict(take_rows(X, rows)))
         # Sums over another batch size may differ in their last digits.
         if not np.allclose(first, second, rtol=1e-3, atol=1e-3 * (1e-12 + np.ptp(first))):
             raise ParameterError(

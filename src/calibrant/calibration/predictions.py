@@ -13,15 +13,14 @@ from torch import Tensor, nn
 
 from calibrant.calibration.answers import as_distribution
 from calibrant.calibration.calibrated_model import GivenPredictions, Source
-from calibrant.calibration.inputs import take
 from calibrant.calibration.networks import NetworkSource
 from calibrant.calibration.quantile_models import how_to_ask
 from calibrant.calibration.refine import refine_network
 from calibrant.calibration.regressors import ModelSource, is_fitted
-from calibrant.checks import Array, Index, finite_numbers
+from calibrant.checks import Array, Index, finite_numbers, take_rows
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
-from calibrant.recalibration.models import Prediction, check_model, out_of_fold
+from calibrant.recalibration.models import Prediction, as_rows, check_model, out_of_fold
 
 _REFINED = 0.6  # share of the rows that refine a network
 
@@ -85,19 +84,19 @@ def predict_held_out(
             f"predictions as the first argument, got {shown}."
         )
     ask = how_to_ask(model, how.levels)
-    own = X if len(rows) == len(y) else take(X, rows)
+    own = X if len(rows) == len(y) else take_rows(X, rows)
     if is_fitted(model):
         source = ModelSource(model, ask)
         prediction = source.predict(own)
         return Predicted(source.with_probe(own, prediction), prediction, rows)
     check_model(model, fitted=False)
-    table = own if hasattr(own, "shape") else np.asarray(own)
+    table = as_rows(own)
     labels = None if groups is None else groups[rows]
     prediction, held_out, whole = out_of_fold(
         model, table, y[rows], None, cv=how.cv, groups=labels, predict=ask
     )
     source = ModelSource(whole, ask)
-    first = take(table, np.arange(1))
+    first = take_rows(table, np.arange(1))
     return Predicted(source.with_probe(first, source.predict(first)), prediction, rows[held_out])
 
 
@@ -110,10 +109,15 @@ def given_predictions(predictions: Any, levels: ArrayLike | None) -> Prediction:
 
 def _of_network(module: nn.Module, X: Any, y: Array, rows: Index, how: HowToRead) -> Predicted:
     source = NetworkSource.of(
-        module, take(X, rows), y[rows], output=how.output, levels=how.levels, collate=how.collate
+        module,
+        take_rows(X, rows),
+        y[rows],
+        output=how.output,
+        levels=how.levels,
+        collate=how.collate,
     )
     if how.refine is not None:
         order = np.random.default_rng(how.random_state).permutation(rows)
         used, rows = np.split(order, [round(_REFINED * len(order))])
         source = refine_network(source, X, y, used, how.refine, how.random_state)
-    return Predicted(source, source.predict(take(X, rows)), rows)
+    return Predicted(source, source.predict(take_rows(X, rows)), rows)

@@ -10,8 +10,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant.calibration.inputs import count_rows, take
-from calibrant.checks import Array
+from calibrant.checks import Array, count_rows, take_rows
 from calibrant.distributions import Distribution
 from calibrant.errors import DataError, ParameterError
 from calibrant.recalibration.models import Prediction
@@ -71,7 +70,7 @@ class ModelSource:
     def with_probe(self, X: Any, prediction: Prediction) -> Self:
         """Remember the predictions of the first rows."""
         rows = np.arange(min(_PROBED, count_rows(X)))
-        probe = take(X, rows), medians(prediction[rows])
+        probe = take_rows(X, rows), medians(prediction[rows])
         return type(self)(self.model, self.ask, probe)
 
 

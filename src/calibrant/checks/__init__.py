@@ -13,7 +13,6 @@ from calibrant.checks.arrays import (
     name_of,
     package_of,
     show,
-    take_rows,
 )
 from calibrant.checks.groups import group_columns
 from calibrant.checks.levels import (
@@ -22,6 +21,7 @@ from calibrant.checks.levels import (
     check_levels,
     check_quantile_levels,
 )
+from calibrant.checks.rows import count_rows, take_rows
 
 __all__ = [
     "Array",
@@ -33,6 +33,7 @@ __all__ = [
     "check_level",
     "check_levels",
     "check_quantile_levels",
+    "count_rows",
     "finite_numbers",
     "group_columns",
     "name_of",

@@ -1,4 +1,4 @@
-"""Numbers and rows as arrays."""
+"""Numbers as arrays."""
 
 from __future__ import annotations
 
@@ -66,11 +66,6 @@ def finite_numbers(values: Any, name: str) -> Array:
             f"is {array[wrong[0]]} in row {wrong[0]}). Drop or impute these rows."
         )
     return array
-
-
-def take_rows(X: Any, rows: Index) -> Any:
-    """Return rows of a frame, array, tensor or sparse matrix by position."""
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def package_of(values: Any) -> str:

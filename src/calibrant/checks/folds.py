@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
 from calibrant.checks.arrays import Index
+from calibrant.checks.rows import count_rows
 from calibrant.errors import DataError, ParameterError
 
 
@@ -24,12 +25,12 @@ def make_folds(
         A number deals the shuffled rows, or whole groups, into that many folds. An iterable may
         hold positions or masks.
     X, y : arrays or frames of n rows
-        Handed to the splitter.
+        Handed to the splitter; a dict of several inputs is not.
     groups : array of shape (n,) or None
     random_state : int
         Seed of the shuffling.
     """
-    n = X.shape[0]
+    n = count_rows(X)
     if isinstance(cv, int | np.integer):
         if not 2 <= cv <= n:
             raise ParameterError(f"cv must be a number of folds from 2 to {n}, got {cv}.")
@@ -37,7 +38,8 @@ def make_folds(
         cv = kind(int(cv), shuffle=True, random_state=random_state)
     positions = np.arange(n)
     try:
-        splits: Iterable[Any] = cv.split(X, y, groups) if hasattr(cv, "split") else cv
+        table = X if hasattr(X, "shape") else positions[:, None]
+        splits: Iterable[Any] = cv.split(table, y, groups) if hasattr(cv, "split") else cv
         folds = [(positions[train], positions[test]) for train, test in splits]
     except (TypeError, ValueError, IndexError) as error:
         raise ParameterError(

@@ -44,7 +44,7 @@ from calibrant.estimators.validation import (
     check_inputs,
     may_fall_below_zero,
 )
-from calibrant.networks import GaussianHead, Head, Networks, NetworkSpec
+from calibrant.networks import GaussianHead, Head, InputShapes, Networks, NetworkSpec
 from calibrant.tables import ArrowSource, ParquetSource, TableEncoder
 from calibrant.training import Objective, Record, Rows, Stage
 
@@ -77,6 +77,7 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
     encoder_: TableEncoder | None = field(init=False)
     n_features_in_: int = field(init=False)
     n_steps_: int | None = field(init=False)
+    input_shapes_: InputShapes = field(init=False)
     feature_names_in_: NDArray[Any] = field(init=False)
     target_name_: str | None = field(init=False)
     n_held_out_: int = field(init=False)
@@ -124,8 +125,10 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
             numbers, text, booleans, dates, durations and gaps; row numbers and identifiers are
             left out. ``model.encoder_.describe()`` says what was done to each column.
             Sequences are a 3-D array or tensor, or `Windows` into a series, which are never
-            copied as a whole. A `ParquetSource` or `ArrowSource`, which has the targets as well,
-            is read part by part, and may be larger than memory.
+            copied as a whole. A network of your own may have several inputs: a dict of arrays
+            (n, ...), such as images and a table, is passed to it by name. A `ParquetSource` or
+            `ArrowSource`, which has the targets as well, is read part by part, and may be larger
+            than memory.
         y : array of shape (n,)
         sample_weight : array of shape (n,), optional
             Rows of weight 0 are left out.

@@ -41,7 +41,8 @@ class HeteroscedasticRegressor(BodyParameters, NetworkRegressor):
     network : {"mlp", "lstm", "gru"} or nn.Module, default "mlp"
         "lstm" and "gru" read sequences, (n, steps, d); the "mlp" reads rows, or flattened
         sequences. Your own module maps (n, d) or (n, steps, d) to features (n, k); it is copied
-        and gets a head.
+        and gets a head. One with several inputs is called by their names, ``module(image=...,
+        table=...)``, if X is a dict of arrays (n, ...).
     hidden : sequence of int or None
         Widths of the layers of a built-in network; None is (256, 256) for the "mlp" and (128, 64)
         for "lstm" and "gru".
@@ -82,6 +83,8 @@ class HeteroscedasticRegressor(BodyParameters, NetworkRegressor):
     n_features_in_ : int
     n_steps_ : int or None
         Length of the sequences; None for a table.
+    input_shapes_ : tuple of (name, shape of one row)
+        Of a dict of inputs; empty for a table or sequences.
     feature_names_in_ : array of str
         Only if X was a frame.
 

@@ -24,12 +24,14 @@ from calibrant.estimators.scaling import (
     fit_target_scaler,
     scaled_target,
 )
+from calibrant.estimators.several_inputs import fit_scaler_of_several
 from calibrant.estimators.splits import Fold, cross_folds, inner_split
 from calibrant.estimators.validation import FitData, Sample
 from calibrant.estimators.windows import Windows
 from calibrant.networks import (
     DeepGPSpec,
     Head,
+    InputShapes,
     MixtureHead,
     Networks,
     NetworkSpec,
@@ -208,7 +210,7 @@ def make_plan(
 ) -> Plan:
     """Split and scale the rows, and determine the networks and their stages."""
     split = _split(recipe, data, training.validation_fraction)
-    scaler, target = _fit_scalers(split.train, training.scaling or recipe.scaling)
+    scaler, target = _fit_scalers(split.train, training.scaling or recipe.scaling, data.inputs)
     index = _neighbour_index(recipe, data, split.train, scaler, target)
     features = Features(scaler, None if index is None else index.neighbours)
     atoms = _atoms(recipe, split.train.y, target)
@@ -220,7 +222,7 @@ def make_plan(
         rows, train, validation = _group_rows(split, scaled, index if kind.neighbours else None)
         if data.stream is not None:
             train = data.stream.scaled(scaler, target, rows.device)
-        spec = _sized(kind.network, split.train, rows, atoms, target)
+        spec = _sized(kind.network, split.train, rows, atoms, target, data.inputs)
         group = Group(
             network=spec,
             seeds=_seeds(recipe, data.seed, i),
@@ -277,12 +279,16 @@ def _split(recipe: Recipe, data: FitData, fraction: float) -> Split:
     return Split(sample.take(inner), sample.take(held_out))
 
 
-def _fit_scalers(sample: Sample, scaling: Scaling) -> tuple[Scaler, Scaler]:
+def _fit_scalers(sample: Sample, scaling: Scaling, inputs: InputShapes) -> tuple[Scaler, Scaler]:
     """Scaling of inputs and target, from training rows alone."""
     x, weight = sample.x, sample.weight
     if isinstance(x, Windows):
         x, weight = x.seen_rows(weight)
-    return fit_scaler(x, weight, scaling), fit_target_scaler(sample.y, sample.weight, scaling)
+    if inputs:
+        scaler = fit_scaler_of_several(x, weight, scaling, inputs)
+    else:
+        scaler = fit_scaler(x, weight, scaling)
+    return scaler, fit_target_scaler(sample.y, sample.weight, scaling)
 
 
 def _group_rows(
@@ -319,7 +325,12 @@ def _atoms(recipe: Recipe, y: NDArray[np.float64], target: Scaler) -> Atoms:
 
 
 def _sized(
-    network: NetworkSpec | DeepGPSpec, sample: Sample, rows: Rows, atoms: Atoms, target: Scaler
+    network: NetworkSpec | DeepGPSpec,
+    sample: Sample,
+    rows: Rows,
+    atoms: Atoms,
+    target: Scaler,
+    inputs: InputShapes,
 ) -> NetworkSpec | DeepGPSpec:
     """Complete the description of the network with what the data decide."""
     if isinstance(sample.x, Windows):
@@ -329,6 +340,8 @@ def _sized(
         sized = network.sized(rows.x.shape[1], None, rows)
     if not isinstance(sized, NetworkSpec):
         return sized
+    if inputs:
+        sized = replace(sized, inputs=inputs)
     if len(atoms.spikes) and isinstance(sized.head, MixtureHead):
         head = replace(sized.head, spikes=len(atoms.spikes))
         sized = replace(sized, head=head, fixed=atoms.fixed_outputs(target))

@@ -41,6 +41,7 @@ def save_estimator(
         "predictor": pack(model.predictor_, arrays, "predictor", given=given),
         "needs": list(given),
         "state": {name: getattr(model, name) for name in _STATE},
+        "input_shapes": model.input_shapes_,
         "feature_names": None if names is None else [str(name) for name in names],
         "encoder": None if model.encoder_ is None else model.encoder_.to_manifest(),
     }
@@ -69,6 +70,8 @@ def restore_estimator(
         model.predictor_.networks.to(_available(model.device))
         for name in _STATE:
             setattr(model, name, manifest["state"][name])
+        shapes = manifest["input_shapes"]
+        model.input_shapes_ = tuple((name, tuple(shape)) for name, shape in shapes)
         if manifest["feature_names"] is not None:
             model.feature_names_in_ = np.array(manifest["feature_names"], dtype=object)
         encoder = manifest["encoder"]

@@ -120,7 +120,7 @@ def check_source(model: NetworkRegressor, source: TableSource, fraction: float) 
     if min(len(train.y), len(validation.y)) < 2:
         raise DataError("Fewer than 2 rows are left to train on, or to hold out.")
     stream = RowStream(source, encoder, held_out, found.n_train)
-    return FitData(train, validation, None, seed, stream, stream.n_rows)
+    return FitData(train, validation, None, seed, stream=stream, n_elsewhere=stream.n_rows)
 
 
 class _Found(NamedTuple):

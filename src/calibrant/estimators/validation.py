@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -25,7 +25,9 @@ from calibrant.errors import (
     DataWarning,
     ParameterError,
 )
+from calibrant.estimators.several_inputs import check_several
 from calibrant.estimators.windows import Windows
+from calibrant.networks import InputShapes
 from calibrant.tables import (
     TableEncoder,
     as_frame,
@@ -69,6 +71,8 @@ class FitData(NamedTuple):
     cv : int, splitter, iterable or None
         How rows are held out, if the user chose it.
     seed : int
+    inputs : tuple of (name, shape of one row)
+        Of a dict of inputs; empty for one table or sequences.
     stream : RowStream or None
         The training rows, where they are not in memory.
     n_elsewhere : int or None
@@ -79,6 +83,7 @@ class FitData(NamedTuple):
     validation: Sample | None
     cv: Any
     seed: int
+    inputs: InputShapes = ()
     stream: RowStream | None = None
     n_elsewhere: int | None = None
 
@@ -112,7 +117,7 @@ def check_fit_data(
     if cv is None or validation_data is not None:  # a splitter of the user counts all rows
         sample = sample.take(sample.weight > 0)
     validation = None if validation_data is None else _check_validation(model, validation_data)
-    return FitData(sample, validation, cv, seed)
+    return FitData(sample, validation, cv, seed, model.input_shapes_)
 
 
 def draw_seed(model: NetworkRegressor) -> int:
@@ -169,28 +174,33 @@ def check_groups(groups: Any, n_rows: int) -> NDArray[Any]:
 
 
 def check_inputs(model: NetworkRegressor, X: Any, *, reset: bool) -> Array | Windows:
-    """Return the float64 matrix of a table, (n, d), or windows of sequences, (n, steps, d).
+    """Return the float64 matrix of a table or of a dict of inputs, (n, d), or windows of sequences.
 
     With ``reset=True`` the model stores number, names and kind of its inputs; otherwise they must
     be the same as in `fit`.
     """
-    X = to_local(X)
+    several = isinstance(X, Mapping)
+    X = X if several else to_local(X)
     if isinstance(X, np.ndarray) and X.ndim == 3:
         X = Windows.of_array(X)
     steps = X.length if isinstance(X, Windows) else None
     if reset:
-        model.n_steps_ = steps
-    elif steps != model.n_steps_:
+        model.n_steps_, model.input_shapes_ = steps, ()
+    elif steps != model.n_steps_ or several != bool(model.input_shapes_):
         raise DataError(
-            f"X holds {_in_words(steps)}, but {type(model).__name__} was fitted on "
-            f"{_in_words(model.n_steps_)}."
+            f"X holds {_in_words(steps, several)}, but {type(model).__name__} was fitted on "
+            f"{_in_words(model.n_steps_, bool(model.input_shapes_))}."
         )
+    if several:
+        return check_several(model, X, reset=reset)
     if isinstance(X, Windows):
         return _check_windows(model, X, reset=reset)
     return check_matrix(model, X, reset=reset)
 
 
-def _in_words(steps: int | None) -> str:
+def _in_words(steps: int | None, several: bool) -> str:
+    if several:
+        return "a dict of inputs"
     return "a table (n, d)" if steps is None else f"sequences (n, {steps}, d)"
 
 

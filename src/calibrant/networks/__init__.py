@@ -16,6 +16,7 @@ from calibrant.networks.heads import (
 from calibrant.networks.kinds import NetworkKinds, Networks, join_kinds, only_kind
 from calibrant.networks.members import MemberNetworks
 from calibrant.networks.mlp import MLP
+from calibrant.networks.named_inputs import InputShapes, NamedInputs, widths
 from calibrant.networks.quantiles import LogisticSpline, QuantileHead
 from calibrant.networks.recurrent import Recurrent
 from calibrant.networks.spec import NetworkSpec
@@ -29,9 +30,11 @@ __all__ = [
     "DistributionNetwork",
     "GaussianHead",
     "Head",
+    "InputShapes",
     "LogisticSpline",
     "MemberNetworks",
     "MixtureHead",
+    "NamedInputs",
     "NetworkKinds",
     "NetworkSpec",
     "Networks",
@@ -44,4 +47,5 @@ __all__ = [
     "join_kinds",
     "only_kind",
     "to_numpy",
+    "widths",
 ]

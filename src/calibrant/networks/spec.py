@@ -16,6 +16,7 @@ from calibrant.networks.distribution_network import DistributionNetwork
 from calibrant.networks.embeddings import PeriodicEmbedding
 from calibrant.networks.heads import GaussianHead, Head
 from calibrant.networks.mlp import MLP
+from calibrant.networks.named_inputs import InputShapes, NamedInputs
 from calibrant.networks.recurrent import Cell, Recurrent
 from calibrant.persistence import savable_part
 
@@ -55,6 +56,8 @@ class NetworkSpec:
     head : Head
     n_inputs : int
         Inputs per row, or per step of a sequence.
+    inputs : tuple of (name, shape of one row)
+        A module of the user takes these inputs by name; empty if it takes one tensor.
     steps : int or None
         Length of the sequences; None if a row is a vector. The "mlp" reads all steps of a sequence
         at once.
@@ -79,6 +82,7 @@ class NetworkSpec:
     body: str | nn.Module = "mlp"
     head: Head = GaussianHead()  # noqa: RUF009 (frozen)
     n_inputs: int = 0
+    inputs: InputShapes = ()
     steps: int | None = None
     hidden: tuple[int, ...] | None = None
     dropout: float | None = None
@@ -131,8 +135,11 @@ class NetworkSpec:
         """Return a network with random weights."""
         if isinstance(self.body, nn.Module):
             body = copy.deepcopy(self.body).float()
+            if self.inputs:
+                body = NamedInputs(body, self.inputs)
             shape = (self.n_inputs,) if self.steps is None else (self.steps, self.n_inputs)
-            return DistributionNetwork(body, _output_width(body, shape), self.head, self.fixed)
+            width = _output_width(body, shape, self._inputs_in_words(shape))
+            return DistributionNetwork(body, width, self.head, self.fixed)
         widths = self.widths
         if self.body == "mlp":
             return DistributionNetwork(self._mlp(widths), widths[-1], self.head, self.fixed)
@@ -168,6 +175,12 @@ class NetworkSpec:
             nn.Flatten(), embedding, MLP(embedding.n_outputs, widths, self.dropped)
         )
 
+    def _inputs_in_words(self, row_shape: tuple[int, ...]) -> str:
+        named = [(f"{name} ", shape) for name, shape in self.inputs] or [("", row_shape)]
+        return " and ".join(
+            f"{name}({', '.join(map(str, ('n', *shape)))})" for name, shape in named
+        )
+
     def __str__(self) -> str:
         if isinstance(self.body, nn.Module):
             return type(self.body).__name__
@@ -179,23 +192,22 @@ class NetworkSpec:
         return ", ".join(words)
 
 
-def _output_width(body: nn.Module, row_shape: tuple[int, ...]) -> int:
+def _output_width(body: nn.Module, row_shape: tuple[int, ...], inputs: str) -> int:
     """Width of the features, found by passing two rows of zeros."""
     was_training = body.training
     body.eval()
-    shown = ", ".join(map(str, row_shape))
     with torch.no_grad():
         try:
             features = body(torch.zeros(2, *row_shape))
-        except RuntimeError as error:
+        except (RuntimeError, TypeError) as error:
             raise ParameterError(
-                f"The network does not accept inputs of shape (n, {shown}): {error}"
+                f"The network does not accept inputs of shape {inputs}: {error}"
             ) from error
     body.train(was_training)
     if not isinstance(features, Tensor) or features.ndim != 2 or len(features) != 2:
         got = tuple(features.shape) if isinstance(features, Tensor) else type(features).__name__
         raise ParameterError(
-            f"The network must map (n, {shown}) inputs to (n, k) features; for 2 rows it "
+            f"The network must map {inputs} inputs to (n, k) features; for 2 rows it "
             f"returned {got}."
         )
     return features.shape[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.utils.validation import has_fit_parameter
 
 from calibrant import errors
-from calibrant.checks import Array, Index, finite_numbers, take_rows
+from calibrant.checks import Array, Index, count_rows, finite_numbers, take_rows
 from calibrant.checks.folds import make_folds
 from calibrant.distributions import Distribution, concatenate
 from calibrant.errors import DataError, ParameterError
@@ -37,12 +37,11 @@ def check_model(model: Any, *, fitted: bool) -> None:
 
 def check_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Array, Array]:
     """Return inputs that rows can be taken from, targets (n,) and weights (n,)."""
-    table = X if hasattr(X, "shape") else np.asarray(X)
+    table = as_rows(X)
     target = finite_numbers(y, "y")
-    if table.shape[:1] != target.shape:
+    if (n_rows := count_rows(table)) != len(target):
         raise DataError(
-            f"X and y must have as many rows, got {table.shape[0] if table.shape else 'no'} rows "
-            f"of X and {len(target)} of y."
+            f"X and y must have as many rows, got {n_rows} rows of X and {len(target)} of y."
         )
     if sample_weight is None:
         return table, target, np.ones(len(target))
@@ -52,6 +51,11 @@ def check_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Ar
     if np.any(weight < 0):
         raise DataError(f"sample_weight must not be negative, got {weight.min():g}.")
     return table, target, weight
+
+
+def as_rows(X: Any) -> Any:
+    """Return inputs as they are if rows can be taken from them, otherwise as an array."""
+    return X if hasattr(X, "shape") or isinstance(X, Mapping) else np.asarray(X)
 
 
 def predicted(model: Any, X: Any) -> Prediction:
@@ -71,7 +75,7 @@ def predicted(model: Any, X: Any) -> Prediction:
     prediction: Prediction = (
         made if isinstance(made, Distribution) else finite_numbers(made, "The model's predictions")
     )
-    if len(prediction) != (n_rows := X.shape[0] if hasattr(X, "shape") else len(X)):
+    if len(prediction) != (n_rows := count_rows(X)):
         raise DataError(f"The model predicts {len(prediction)} values for {n_rows} rows.")
     return prediction
 
