@@ -16,10 +16,12 @@ from __future__ import annotations
 import argparse
 import math
 import multiprocessing
+import platform
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from multiprocessing.connection import Connection
 
 import numpy as np
@@ -200,29 +202,33 @@ def print_epochs(job: Job, machine: Machine, sizes: list[tuple[float, int]], for
         )
 
 
-def measure(rank: int, processes: int, store: str, batch: int, report: Connection) -> None:
+def measure(
+    rank: int, processes: int, store: str, batch: int, device: str, report: Connection
+) -> None:
     """Time steps of one of some processes on this machine, with its share of a batch."""
     torch.set_num_threads(1)
+    if device == "cuda":
+        torch.cuda.set_device(rank % torch.cuda.device_count())
     distributed.init_process_group(
-        "gloo", init_method=f"file://{store}", rank=rank, world_size=processes
+        backend(device, processes), init_method=f"file://{store}", rank=rank, world_size=processes
     )
     rng = np.random.default_rng(rank)
     x = rng.standard_normal((20_000, 20))
     y = x[:, 0] + rng.standard_normal(len(x))
-    (group,) = MMDRegressor(random_state=0).plan(x, y).groups[:1]
-    network = assemble(group.network, [group.network.build() for _ in group.seeds[:1]])
+    (group,) = MMDRegressor(random_state=0, device=device).plan(x, y).groups[:1]
+    network = assemble(group.network, [group.network.build() for _ in group.seeds[:1]]).to(device)
     workers = Workers(distributed.group.WORLD)
     weights = list(network.parameters())
     optimiser = Adam(weights, 1e-3, 0.0)
     own = Rows(*(each[None, : batch // processes] for each in group.rows))
     seconds: dict[str, list[float]] = {"step": [], "gradients": []}
     for _ in range(60):
-        start = time.perf_counter()
+        start = clock_of(device)
         train_step(group.stages[-1], network, weights, own, optimiser, workers)
-        seconds["step"].append(time.perf_counter() - start)
-        start = time.perf_counter()
+        seconds["step"].append(clock_of(device) - start)
+        start = clock_of(device)
         workers.average_gradients(weights)
-        seconds["gradients"].append(time.perf_counter() - start)
+        seconds["gradients"].append(clock_of(device) - start)
     if rank == 0:
         count = sum(weight.numel() for weight in weights)
         fast = (float(np.quantile(each, 0.1)) for each in seconds.values())
@@ -230,8 +236,23 @@ def measure(rank: int, processes: int, store: str, batch: int, report: Connectio
     distributed.destroy_process_group()
 
 
-def print_measured(batches: Sequence[int]) -> None:
+def backend(device: str, processes: int) -> str:
+    """NCCL, which wants a GPU for each process, or gloo."""
+    has_own = device == "cuda" and torch.cuda.device_count() >= processes
+    return "nccl" if has_own else "gloo"
+
+
+def clock_of(device: str) -> float:
+    """Seconds, once the device has done its work."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def print_measured(batches: Sequence[int], device: str) -> None:
     """Steps of one and of two processes of this machine, one thread each."""
+    name = torch.cuda.get_device_name() if device == "cuda" else platform.machine()
+    print(f"{name}, torch {version('torch')}: {backend(device, 1)} and {backend(device, 2)}\n")
     print("| batch | step, 1 worker | step, 2 workers | of it all-reduce | speed-up |")
     print("|---|---|---|---|---|")
     for batch in batches:
@@ -239,7 +260,8 @@ def print_measured(batches: Sequence[int]) -> None:
         for processes in (1, 2):
             receive, send = multiprocessing.Pipe(duplex=False)
             with tempfile.TemporaryDirectory() as folder:
-                spawn(measure, (processes, f"{folder}/store", batch, send), nprocs=processes)
+                how = (processes, f"{folder}/store", batch, device, send)
+                spawn(measure, how, nprocs=processes)
             found.append(receive.recv())
         (count, alone, _), (_, two, reduced) = found
         times = " | ".join(f"{1e3 * each:.1f} ms" for each in (alone, two, reduced))
@@ -283,12 +305,15 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--measure", action="store_true", help="time steps on this machine")
     parser.add_argument("--members", action="store_true", help='divide the networks of "best"')
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of --measure")
     options = parser.parse_args()
     if options.measure:
-        return print_measured((128, 1024))
+        return print_measured(
+            (128, 1024) if options.device == "cpu" else (1024, 8192), options.device
+        )
     if options.members:
         return print_members(600)
-    del options.measure, options.members
+    del options.measure, options.members, options.device
     common = vars(options)
     cpu = Machine("CPU cores, 10 Gbit/s Ethernet", 2e10, 1.25e9, 5e-5, 0.10, 1e5)
     gpu = Machine("GPUs, 200 Gbit/s InfiniBand", 2e13, 2.5e10, 1e-5, 0.05, 1e6)

@@ -17,12 +17,14 @@ import sys
 import tempfile
 import time
 from datetime import date
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from felt import peak_memory
 
 COLUMNS = 20
@@ -36,16 +38,19 @@ def main() -> None:
     parser.add_argument("--rows", type=float, nargs="+", default=[1e5, 1e6, 1e7])
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
     parser.add_argument("--in-memory", type=float, default=1e6, help="most rows to train in memory")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--batch", type=int, default=256, help="rows of a step")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        print(json.dumps(measure(*options.child)))
+        print(json.dumps(measure(*options.child, device=options.device, batch=options.batch)))
         return
-    print(f"calibrant on {platform.machine()}, one thread, {date.today()}, ", end="")
+    print(f"calibrant on {machine(options.device)}, one thread, {date.today()}, ", end="")
     print(", ".join(f"{each} {version(each)}" for each in ("torch", "pyarrow", "numpy")))
     with tempfile.TemporaryDirectory() as work:
-        base = child("import", work, work)["memory"]
-        print(f"without rows: {base:.0f} MB\n")
+        how = ["--device", options.device, "--batch", str(options.batch)]
+        run = partial(child, how)
+        print(f"without rows: {run('import', work, work)['memory']:.0f} MB\n")
         print(f"{'rows':>10}  {'task':<8}  {'seconds':>8}  {'rows/s':>9}  {'peak MB':>8}")
         found = {}
         for rows in map(int, options.rows):
@@ -55,15 +60,20 @@ def main() -> None:
                 if task == "memory" and rows > options.in_memory:
                     continue
                 if task in ("predict", "evaluate") and not (Path(work) / "model").exists():
-                    child("model", str(folder), work)
-                result = found[task, rows] = child(task, str(folder), work)
+                    run("model", str(folder), work)
+                result = found[task, rows] = run(task, str(folder), work)
                 show(rows, task, result)
     summarise(found)
 
 
-def child(task: str, folder: str, work: str) -> dict[str, float]:
+def machine(device: str) -> str:
+    """Name of the GPU, or of the kind of CPU."""
+    return torch.cuda.get_device_name(device) if device != "cpu" else platform.machine()
+
+
+def child(how: list[str], task: str, folder: str, work: str) -> dict[str, float]:
     """Measure a task in a process of its own, on one thread."""
-    command = [sys.executable, __file__, "--child", task, folder, work]
+    command = [sys.executable, __file__, *how, "--child", task, folder, work]
     single = os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=single, check=False)
     if done.returncode:
@@ -85,17 +95,16 @@ def write_table(folder: Path, rows: int) -> None:
         frame.to_parquet(folder / f"{i:03d}.parquet", index=False)
 
 
-def make_model(**changes: Any) -> Any:
+def make_model(device: str, batch: int) -> Any:
     """One epoch of a network of mean and variance."""
     from calibrant import HeteroscedasticRegressor
 
-    made = HeteroscedasticRegressor(
-        epochs=1, hidden=(128, 128), batch_size=256, random_state=0, device="cpu"
+    return HeteroscedasticRegressor(
+        epochs=1, hidden=(128, 128), batch_size=batch, random_state=0, device=device
     )
-    return made.set_params(**changes)
 
 
-def measure(task: str, folder: str, work: str) -> dict[str, float]:
+def measure(task: str, folder: str, work: str, *, device: str, batch: int) -> dict[str, float]:
     """Seconds, rows per second and peak memory of a task."""
     from calibrant import ParquetSource, evaluate_source, load_model, predict_parquet
     from calibrant.estimators.train import train
@@ -103,8 +112,9 @@ def measure(task: str, folder: str, work: str) -> dict[str, float]:
     if task == "import":
         return {"memory": peak_memory()}
     source = ParquetSource(folder, target="y", in_memory_rows=0)
+    model = make_model(device, batch)
     if task == "model":
-        make_model().fit(source).save(f"{work}/model")
+        model.fit(source).save(f"{work}/model")
         return {}
     start, found, n_rows = time.perf_counter(), {}, source.n_rows
     if task == "predict":
@@ -113,15 +123,15 @@ def measure(task: str, folder: str, work: str) -> dict[str, float]:
         evaluate_source(load_model(f"{work}/model"), source)
     else:
         if task == "stream":
-            plan = make_model().plan(source)
+            plan = model.plan(source)
         else:  # the same rows are held out, 20,000 at most
             frame = pd.read_parquet(folder)
             fraction = min(0.2, 20_000 / n_rows)
-            model = make_model(training__validation_fraction=fraction)
+            model.set_params(training__validation_fraction=fraction)
             plan = model.plan(frame.drop(columns="y"), frame["y"])
         found["plan"] = time.perf_counter() - start
         start, n_rows = time.perf_counter(), plan.groups[0].train.n_rows
-        train([plan])
+        train([plan])  # copies the losses to the host: nothing is left to do on the device
     seconds = time.perf_counter() - start
     return found | {"seconds": seconds, "speed": n_rows / seconds, "memory": peak_memory()}
 

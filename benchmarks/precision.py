@@ -1,0 +1,168 @@
+"""Is bfloat16 worth it? Time, CRPS and ECPE beside float32: python benchmarks/precision.py.
+
+The networks run under `torch.autocast`: matrix products have bfloat16 factors, weights, optimiser
+and losses are float32, and predictions are those of float32 weights. Every split is fitted in
+every precision with the same seed, after a first fit of one epoch that is not counted; differences
+are paired by split, with their standard error. TF32 is what benchmarks on a GPU use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from frontier import split_rows, table
+from torch import Tensor
+
+from calibrant import HeteroscedasticRegressor, MMDRegressor, evaluate
+from calibrant.networks import MemberNetworks
+
+FIRST_SPLIT = 200
+MODELS: dict[str, Callable[..., Any]] = {
+    "default": MMDRegressor,
+    "wide": lambda **how: HeteroscedasticRegressor(
+        hidden=(2048, 2048, 2048), batch_size=4096, epochs=60, **how
+    ),
+}
+
+
+class Found(NamedTuple):
+    """A fit, scored on its test rows."""
+
+    seconds: float
+    crps: float
+    ecpe: float
+    floor: float
+
+
+@contextmanager
+def float32() -> Iterator[None]:
+    """Products of float32, as torch makes them by itself."""
+    yield
+
+
+@contextmanager
+def tf32() -> Iterator[None]:
+    """Factors of 11 significant bits on a GPU, sums in float32."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@contextmanager
+def bfloat16() -> Iterator[None]:
+    """Factors of 8 significant bits in the networks; what they return is float32 again."""
+    outputs = MemberNetworks.outputs
+
+    def mixed(self: MemberNetworks, x: Tensor) -> Tensor:
+        # Without its cache, which would keep tensors of one CUDA graph for the next.
+        with torch.autocast(x.device.type, torch.bfloat16, cache_enabled=False):
+            return outputs(self, x).float()
+
+    MemberNetworks.outputs = mixed  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        MemberNetworks.outputs = outputs  # type: ignore[method-assign]
+
+
+PRECISIONS = {"float32": float32, "TF32": tf32, "bfloat16": bfloat16}
+
+
+def fit(make: Callable[..., Any], name: str, seed: int, device: str, how: str) -> Found:
+    """Fit the training rows of a split in one precision, and score the others."""
+    x, y = table(name)
+    train, test = split_rows(name, x, seed)
+    model = make(random_state=seed, device=device)
+    with PRECISIONS[how]():
+        start = time.perf_counter()
+        model.fit(x[train], y[train])
+        seconds = time.perf_counter() - start
+    found = evaluate(model.predict_dist(x[test]), y[test])
+    return Found(seconds, found.crps, found.ecpe, found.floor.ecpe)
+
+
+def show(name: str, model: str, found: dict[str, list[Found]]) -> None:
+    """One line for every precision, with its means and its differences from float32."""
+    base = found["float32"]
+    for how, own in found.items():
+        means = Found(*(float(np.mean(each)) for each in zip(*own, strict=True)))
+        crps, ecpe = (
+            difference(
+                [(getattr(a, score), getattr(b, score)) for a, b in zip(own, base, strict=True)]
+            )
+            for score in ("crps", "ecpe")
+        )
+        print(
+            f"| {name} | {model} | {how} | {means.seconds:.1f} | {means.crps:.5g} | {crps} | "
+            f"{means.ecpe:.4f} | {ecpe} | {means.floor:.4f} | {len(own)} |",
+            flush=True,
+        )
+
+
+def difference(pairs: list[tuple[float, float]]) -> str:
+    """Mean relative difference in percent, with its standard error."""
+    relative = np.array([100 * (own / base - 1) for own, base in pairs])
+    if not relative.any():
+        return "0"
+    if len(relative) < 2:
+        return f"{relative[0]:+.2f}%"
+    return f"{relative.mean():+.2f}% ± {relative.std(ddof=1) / np.sqrt(len(relative)):.2f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--data", nargs="+", default=["kin8nm", "california"])
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--minutes", type=float, default=60, help="start no split after so long")
+    options = parser.parse_args()
+    device = options.device
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    name = torch.cuda.get_device_name() if device != "cpu" else platform.machine()
+    print(f"{name}, torch {version('torch')}, {date.today()}, splits from {FIRST_SPLIT} on\n")
+    print(
+        "| table | network | precision | fit, s | CRPS | against float32 | ECPE | against float32 "
+        "| floor | splits |\n|---|---|---|---|---|---|---|---|---|---|"
+    )
+    end = time.monotonic() + 60 * options.minutes
+    for data in options.data:
+        for model in options.models:
+            found: dict[str, list[Found]] = {how: [] for how in PRECISIONS}
+            for split in range(options.splits):
+                if split and time.monotonic() > end:
+                    break
+                for how, own in found.items():
+                    if not split:  # loads kernels
+                        warm_up(MODELS[model], data, device, how)
+                    own.append(fit(MODELS[model], data, FIRST_SPLIT + split, device, how))
+            show(data, model, found)
+
+
+def warm_up(make: Callable[..., Any], name: str, device: str, how: str) -> None:
+    """Train a few epochs, which are not counted."""
+
+    def brief(**options: Any) -> Any:
+        model = make(**options)
+        return model.set_params(
+            epochs=2, **({"matching__epochs": 2} if isinstance(model, MMDRegressor) else {})
+        )
+
+    fit(brief, name, 0, device, how)
+
+
+if __name__ == "__main__":
+    main()
