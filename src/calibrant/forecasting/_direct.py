@@ -140,6 +140,13 @@ class DirectSteps:
             self.ensemble.finish(source, origins, advance)
         return forecasts
 
+    def training_seconds(self, series: SeriesFrame) -> float:
+        """Time that `fit` spends on training, from that of a few steps; only before it."""
+        series = series.stacked()
+        source = self._source(series)
+        self.ensemble.create(source, self.n_trained)
+        return self.ensemble.training_seconds(source, self._training_origins(series, source))
+
     def go_on(self, series: SeriesFrame) -> None:
         """Train further on longer series; the calibration maps stay."""
         series = series.stacked()

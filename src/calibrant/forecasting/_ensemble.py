@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ LEVELS: Array = np.array(
     [0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99]
 )
 _FINISH = 0.25  # share of the budget for further training
+_PROBE_STEPS = 5  # that are timed for an estimate
 _FINISH_RATE = 0.3  # its learning rate, as a share
 
 
@@ -72,6 +74,16 @@ class NetworkEnsemble:
         total = steps * self.settings.members
         return training_bar("Training", total, show=bool(self.settings.verbose))
 
+    def training_seconds(self, source: WindowSource, origins: Index) -> float:
+        """Time that all training of the networks takes, from that of a few steps."""
+        steps = n_steps(self.settings, len(origins))
+        network, levels = self.networks[0], self._levels()
+        start = time.perf_counter()
+        share = _PROBE_STEPS / steps
+        train_network(network, source, origins, levels, self.settings, seed=0, share=share)
+        step = (time.perf_counter() - start) / _PROBE_STEPS
+        return step * steps * (1.0 + _FINISH) * self.settings.members
+
     def train(self, source: WindowSource, origins: Index, advance: Callable[[], None]) -> None:
         """Train on windows that end at `origins`."""
         self._train(source, origins, 1.0, 1.0, advance)
@@ -96,7 +108,7 @@ class NetworkEnsemble:
         rate: float,
         advance: Callable[[], None],
     ) -> None:
-        levels = torch.as_tensor(LEVELS, dtype=torch.float32, device=self.device)
+        levels = self._levels()
         for network, seed in zip(self.networks, self._seeds(), strict=True):
             train_network(
                 network,
@@ -109,6 +121,9 @@ class NetworkEnsemble:
                 rate=rate,
                 advance=advance,
             )
+
+    def _levels(self) -> Tensor:
+        return torch.as_tensor(LEVELS, dtype=torch.float32, device=self.device)
 
     def _seeds(self) -> list[int]:
         stream = check_random_state(self.settings.random_state)

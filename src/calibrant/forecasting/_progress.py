@@ -29,11 +29,12 @@ class Countdown:
         heading = f"{self._what} {self._begun} of {self._total}"
         if done:
             each = (time.monotonic() - self._start) / done
-            heading += f", about {_words(each * (self._total - done))} left"
+            heading += f", about {duration(each * (self._total - done))} left"
         return f"{self._before}; {heading}" if self._before else heading
 
 
-def _words(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds or minutes in words."""
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 

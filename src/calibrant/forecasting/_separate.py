@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,12 +12,17 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from calibrant.distributions import Distribution, concatenate
+from calibrant.errors import CalibrantWarning
 from calibrant.forecasting._clock import Clock, Ticks
-from calibrant.forecasting._progress import Countdown
+from calibrant.forecasting._direct import DirectSteps
+from calibrant.forecasting._progress import Countdown, duration
 from calibrant.forecasting._step import StepForecasts, StepModel
 from calibrant.forecasting._windows import WindowDesign
+from calibrant.forecasting.global_network import GlobalNetwork
 from calibrant.forecasting.series_frame import SeriesFrame
 from calibrant.recalibration import AdaptiveRecalibrator
+
+_NOTICED, _FASTER = 20.0, 10.0  # seconds that are felt, and the factor that is worth a warning
 
 
 @dataclass
@@ -64,10 +71,31 @@ class SeparateSteps:
             if self.verbose:
                 heading = countdown.next() if len(self.steps) > 1 else self.verbose
                 step.estimator.set_params(verbose=heading)
+            start = time.perf_counter()
             held_out.append(step.fit(series))
+            if step is self.steps[0]:
+                self._warn_if_slow(series, len(self.steps) * (time.perf_counter() - start))
             if self.verbose:
                 step.estimator.set_params(verbose=True)  # the heading is of this training only
         return held_out
+
+    def _warn_if_slow(self, series: SeriesFrame, seconds: float) -> None:
+        """Name the network for all steps where it needs a tenth of the time, both estimated."""
+        if seconds < _NOTICED:
+            return
+        horizon = len(self.steps)
+        all_steps = DirectSteps.untrained(
+            self.steps[0].design, horizon, GlobalNetwork(), None, len(series.ids)
+        )
+        instead = all_steps.training_seconds(series)
+        if seconds > _FASTER * instead:
+            warnings.warn(
+                f"A network for each of {horizon} steps: about {duration(seconds)} in all. One for "
+                f"all steps would take about {duration(instead)}: Forecaster without an estimator, "
+                "--network global on the command line.",
+                CalibrantWarning,
+                stacklevel=4,
+            )
 
     def rows_seen(self, _: Clock) -> int:
         """Rows up to the origin that a forecast is based on."""
