@@ -1,8 +1,8 @@
 """Draw the figures of the documentation: python docs/figures.py
 
-Takes minutes. The figures of two models on skewed data (reliability.png,
-report.png, with scores.json) come from `calibrant demo`; report.png is a
-screenshot of its report in Chromium (apt-get install chromium chromium-driver).
+Takes minutes. report.png is a screenshot, in Chromium, of the report of
+`calibrant demo` (apt-get install chromium chromium-driver). Other pictures are
+saved by the code of their page: docs/outputs.py keeps them.
 """
 
 from __future__ import annotations
@@ -245,14 +245,12 @@ def forecast() -> Figure:
     return figure
 
 
-def copy_from_demo() -> None:
-    """Copy the diagram and the scores, take a screenshot of the report."""
+def report() -> None:
+    """Take a screenshot of the report of `calibrant demo`."""
     with TemporaryDirectory() as work:
         demo = Path(work, "demo")
         command = [sys.executable, "-m", "calibrant", "demo", "--out", demo]
         subprocess.run(command, check=True)
-        for name in ("reliability.png", "scores.json"):
-            shutil.copyfile(demo / name, IMAGES / name)
         screenshot(demo / "report.html", IMAGES / "report.png", level=80)
 
 
@@ -318,4 +316,4 @@ if __name__ == "__main__":
         forecast,
     ):
         draw().savefig(IMAGES / f"{draw.__name__}.png", dpi=90)
-    copy_from_demo()
+    report()
