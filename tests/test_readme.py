@@ -30,10 +30,18 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
+def words(text: str) -> list[str]:
+    """Words of what is printed, without the digits, which differ from machine to machine."""
+    return re.sub(r"[-\d.]+", "", text).split()
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("code", [block.code for block in blocks(README, "python")])
-def test_python(code: str, tmp_path: Path) -> None:
-    run([sys.executable, "-W", "error::FutureWarning", "-c", code], tmp_path)
+@pytest.mark.parametrize("number", [0, 1])
+def test_python(number: int, tmp_path: Path) -> None:
+    code = blocks(README, "python")[number].code
+    printed = run([sys.executable, "-W", "error::FutureWarning", "-c", code], tmp_path)
+    shown = blocks(README, "text")[number].code
+    assert words(printed)[:30] == words(shown)[:30]  # up to the verdict's first words
 
 
 @pytest.mark.slow

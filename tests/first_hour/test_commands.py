@@ -116,6 +116,24 @@ def test_split_fit_and_evaluate_in_one_command(run, file, tmp_path) -> None:
     assert done.stdout.startswith("Evaluation on 120 rows\n")
 
 
+def test_whole_groups_are_set_aside(run, file, tmp_path) -> None:
+    options = ["--test-size", 0.2, "--groups", "zone", "--epochs", 1]
+    done = run("fit", file, *FIT[:4], "--out", tmp_path / "m", *options)
+    said = " ".join(done.stderr.split())
+    assert "8 of 40 values of 'zone', whole" in said
+    assert done.stdout.startswith("Evaluation on ")
+
+
+def test_a_report_answers_questions_about_the_file(run, file, tmp_path) -> None:
+    """Zones by name, the inputs of surprises, a search box, and how columns were read."""
+    run("fit", file, *FIT, "--out", tmp_path / "m")
+    page = tmp_path / "report.html"
+    run("evaluate", tmp_path / "m", file, "--group", "zone", "--report", page)
+    html = page.read_text(encoding="utf-8")
+    for part in ('type="search"', "Largest surprises", "zone 7", "days between the two dates"):
+        assert part in html, part
+
+
 def test_predict_keeps_row_numbers_and_chosen_columns(run, file, tmp_path) -> None:
     run("fit", file, *FIT, "--out", tmp_path / "m")
     done = run("predict", tmp_path / "m", file, "--out", tmp_path / "p.csv")

@@ -184,7 +184,10 @@ def test_order_of_the_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     assert [method.in_time for method in plan.methods] == [True] * 5 + [False]
     assert "about 78 s of 2 min" in str(plan)
     ample = plan_time(experiment(), names, Store(tmp_path), minutes=10.0, workers=2)
-    assert ample.names[-1] == "mmd"
+    assert ample.names == [BASELINE, "quantile", "catboost", "ell", "mmd"]  # all are cheap here
+    prices |= {"mmd": 20.0, "ell": 15.0}
+    soon = plan_time(experiment(), names, Store(tmp_path), minutes=2.0, workers=2)
+    assert soon.names == [BASELINE, "quantile", "catboost", "mmd", "ell"]
     assert all(method.in_time for method in ample.methods)
     with pytest.raises(ParameterError, match="minutes must be above 0"):
         plan_time(experiment(), names, Store(tmp_path), minutes=0.0, workers=2)

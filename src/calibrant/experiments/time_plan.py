@@ -100,14 +100,14 @@ def plan_time(
 ) -> TimePlan:
     """Estimate every method, sort them by their price and say which fit the budget.
 
-    `mmd` that would take too long is joined by ``mmd --minutes``, which gets up to two fifths
-    of the budget and comes after the cheap methods.
+    `mmd` comes after the cheap methods. If it needs more than two fifths of the budget, ``mmd
+    --minutes`` takes its place, which gets as much.
     """
     if not minutes > 0:
         raise ParameterError(f"minutes must be above 0, got {minutes:g}.")
     methods = [_priced(experiment, name, store, workers) for name in dict.fromkeys(names)]
     planned = _in_order(methods, minutes)
-    if any(method.name == "mmd" and not method.in_time for method in planned):
+    if any(method.name == "mmd" and not _is_early(method, minutes) for method in planned):
         rounds = math.ceil(len(experiment.folds) / workers)
         allowed = [budget for budget in _BUDGETS if budget * rounds <= 60 * minutes * _SHARE_OF_MMD]
         more = [f"mmd --minutes {budget / 60:g}" for budget in allowed[:1]]
@@ -124,13 +124,13 @@ def _priced(experiment: OwnTable, name: str, store: Store, workers: int) -> Plan
 
 
 def _in_order(methods: Sequence[PlannedMethod], minutes: float) -> list[PlannedMethod]:
-    """Cheapest first, but for the baseline and a time budget; whether each still fits."""
+    """Cheapest first, but for the baseline and `mmd`; whether each still fits."""
     left, planned = 60.0 * minutes, []
 
     def order(method: PlannedMethod) -> tuple[int, float]:
         if method.name == BASELINE:
             return 0, 0.0
-        if method.name.startswith("mmd --minutes"):
+        if _is_early(method, minutes):
             return 2, 0.0
         return (1 if method.seconds <= 60 * minutes * _CHEAP else 3), method.seconds
 
@@ -139,6 +139,12 @@ def _in_order(methods: Sequence[PlannedMethod], minutes: float) -> list[PlannedM
         left -= method.seconds if in_time else 0.0
         planned.append(replace(method, in_time=in_time))
     return planned
+
+
+def _is_early(method: PlannedMethod, minutes: float) -> bool:
+    """Whether a method is `mmd`, as it is or within a budget, and leaves time for others."""
+    affordable = method.seconds <= 60 * minutes * _SHARE_OF_MMD
+    return method.name.startswith("mmd --minutes") or (method.name == "mmd" and affordable)
 
 
 def fold_seconds(experiment: OwnTable, name: str) -> float:
