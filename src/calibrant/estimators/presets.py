@@ -139,9 +139,9 @@ def preset(quality: Quality, network: object, n_rows: int | None = None) -> Pres
         return chosen
     if quality == "default":
         return replace(chosen, **default_size(n_rows)._asdict())
-    if n_rows <= _FEW_ROWS:  # four times the work of the default is all that still gains anything
+    if n_rows <= _FEW_ROWS:  # three times the work of the default is all that still gains anything
         return replace(
-            chosen, submodels=4, hidden=(256, 256), matching_epochs=80, matching_patience=16
+            chosen, submodels=4, hidden=(128, 128), matching_epochs=80, matching_patience=16
         )
     return chosen
 
@@ -169,7 +169,7 @@ def ladder(n_rows: int) -> list[Preset]:
         replace(default, matching_epochs=30, kinds=("relu",)),
         replace(default, matching_epochs=30),
         default,
-        replace(_DEFAULT, members=2, folds=5, submodels=8),
+        *([replace(_DEFAULT, members=2, folds=5, submodels=8)] if n_rows > _FEW_ROWS else []),
         *(replace(best, submodels=count) for count in sorted({2, 4, best.submodels})),
     ]
 
