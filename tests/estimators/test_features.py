@@ -8,9 +8,9 @@ import torch
 
 from calibrant import Windows
 from calibrant.estimators.features import Features, scaled_rows
+from calibrant.estimators.fit_data import Sample
 from calibrant.estimators.neighbours import Neighbours
 from calibrant.estimators.scaling import Scaler
-from calibrant.estimators.validation import Sample
 from calibrant.training import SeriesWindows
 
 SCALER = Scaler(np.array([1.0, -2.0]), np.array([2.0, 0.5]))

@@ -119,7 +119,7 @@ def fit(
     from calibrant.cli._data import as_inputs, group_labels, read_rows, training_table
     from calibrant.cli._split import split_rows
     from calibrant.errors import ColumnWarning
-    from calibrant.estimators.validation import may_fall_below_zero
+    from calibrant.estimators.fit_data import may_fall_below_zero
     from calibrant.tables import to_numbers
 
     messages = Messages(quiet=quiet)

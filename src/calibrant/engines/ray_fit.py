@@ -18,12 +18,12 @@ from calibrant.engines.ray import import_ray
 from calibrant.engines.ray_predict import ROW, numbered_rows
 from calibrant.errors import CalibrantError, DataError, ParameterError
 from calibrant.estimators import NetworkRegressor
+from calibrant.estimators.fit_data import check_fit_data
 from calibrant.estimators.parameters import Training, check_parameters
 from calibrant.estimators.plan import Group, Plan
 from calibrant.estimators.scaling import Scaler, scaled_target
 from calibrant.estimators.streamed_data import HELD_OUT_ROWS, SAMPLE_ROWS
 from calibrant.estimators.train import restored, run_plans
-from calibrant.estimators.validation import check_fit_data
 from calibrant.tables import ParquetSource, TableEncoder
 from calibrant.training import Checkpoint, Checkpoints, MemberRows, Rows, Workers
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -20,8 +22,10 @@ from calibrant import errors
 from calibrant.checks import name_of
 from calibrant.distributions import Distribution, DistributionPredictor
 from calibrant.errors import ParameterError
+from calibrant.estimators.fit_data import FitData, check_fit_data, may_fall_below_zero
 from calibrant.estimators.fitted_model import FittedModel
 from calibrant.estimators.html import fit_summary_html
+from calibrant.estimators.inputs import check_inputs
 from calibrant.estimators.parameters import (
     Constraints,
     GroupedParameters,
@@ -38,12 +42,6 @@ from calibrant.estimators.predictor import Predictor
 from calibrant.estimators.saving import restore_estimator, save_estimator
 from calibrant.estimators.streamed_data import check_source, read_whole
 from calibrant.estimators.train import Trained, train
-from calibrant.estimators.validation import (
-    FitData,
-    check_fit_data,
-    check_inputs,
-    may_fall_below_zero,
-)
 from calibrant.networks import GaussianHead, Head, InputShapes, Networks, NetworkSpec
 from calibrant.tables import ArrowSource, ParquetSource, TableEncoder
 from calibrant.training import Objective, Record, Rows, Stage
@@ -334,9 +332,15 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
             )
 
     def _check_bounds(self) -> None:
-        low, high = self.bounds or (None, None)
-        if low is not None and high is not None and not low < high:
-            raise ParameterError(f"bounds must be (low, high) with low < high, got {self.bounds}.")
+        ends = self.bounds or (None, None)
+        if len(ends) == 2 and all(end is None or isinstance(end, Real) for end in ends):
+            low, high = ends
+            if (-math.inf if low is None else low) < (math.inf if high is None else high):
+                return
+        raise ParameterError(
+            "bounds must be (low, high) with low < high, numbers or None where there is no bound, "
+            f"got {self.bounds}."
+        )
 
     def _offer_bound(self, y: Any) -> None:
         """Warn if the target of a table, which has a name, is never negative but near zero."""

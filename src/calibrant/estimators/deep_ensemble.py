@@ -13,10 +13,10 @@ from torch import Tensor
 
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
 from calibrant.estimators.combine import MatchedMoments, WeightedMixture
+from calibrant.estimators.fit_data import FitData
 from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
 from calibrant.estimators.parameters import Constraints, count, fraction, non_negative
 from calibrant.estimators.plan import Recipe
-from calibrant.estimators.validation import FitData
 from calibrant.networks import MemberNetworks, gaussian_head
 from calibrant.persistence import savable_model
 from calibrant.training import Rows, Stage

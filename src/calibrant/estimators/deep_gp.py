@@ -13,9 +13,9 @@ from torch import Tensor
 from calibrant.distributions import Distribution
 from calibrant.estimators.base import NetworkRegressor
 from calibrant.estimators.combine import equal_mixture
+from calibrant.estimators.fit_data import FitData
 from calibrant.estimators.parameters import Constraints, count
 from calibrant.estimators.plan import Recipe
-from calibrant.estimators.validation import FitData
 from calibrant.networks import DeepGPSpec, MemberNetworks, Networks, only_kind
 from calibrant.persistence import savable_model, savable_part
 from calibrant.training import Rows, Stage

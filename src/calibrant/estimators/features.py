@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from calibrant.checks import Array
+from calibrant.estimators.fit_data import Sample
 from calibrant.estimators.neighbours import Neighbours
 from calibrant.estimators.scaling import Scaler, scaled_target
-from calibrant.estimators.validation import Sample
 from calibrant.estimators.windows import Windows
 from calibrant.persistence import savable_part
 from calibrant.training import Rows, SeriesWindows

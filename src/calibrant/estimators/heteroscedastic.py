@@ -10,10 +10,10 @@ from typing import ClassVar
 from calibrant.errors import ParameterError
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
 from calibrant.estimators.combine import Combine, MatchedMoments, SingleNetwork
+from calibrant.estimators.fit_data import FitData
 from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
 from calibrant.estimators.parameters import Constraints, count, fraction
 from calibrant.estimators.plan import Recipe
-from calibrant.estimators.validation import FitData
 from calibrant.networks import gaussian_head
 from calibrant.persistence import savable_model
 from calibrant.training import Rows, Stage

@@ -16,11 +16,11 @@ from torch import Tensor
 from calibrant.checks import Array
 from calibrant.distributions import Distribution, Normal
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
+from calibrant.estimators.fit_data import FitData
 from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
 from calibrant.estimators.parameters import Constraints, fraction
 from calibrant.estimators.plan import Plan, Recipe
 from calibrant.estimators.predictor import Predictor
-from calibrant.estimators.validation import FitData
 from calibrant.networks import GaussianHead, MemberNetworks, Networks, only_kind, to_numpy
 from calibrant.persistence import savable_model, savable_part
 from calibrant.training import Rows, Stage

@@ -11,11 +11,11 @@ from sklearn.utils._param_validation import StrOptions
 
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
 from calibrant.estimators.combine import PointSpread
+from calibrant.estimators.fit_data import FitData
 from calibrant.estimators.objectives import mean_nll
 from calibrant.estimators.parameters import Constraints, count
 from calibrant.estimators.plan import Plan, Recipe
 from calibrant.estimators.predictor import Predictor
-from calibrant.estimators.validation import FitData
 from calibrant.networks import PointHead
 from calibrant.persistence import savable_model
 from calibrant.training import Rows, Stage

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
 from calibrant.estimators.combine import PASS_SEED, PointSpread
+from calibrant.estimators.fit_data import FitData
 from calibrant.estimators.objectives import points_nll
 from calibrant.estimators.parameters import Constraints, count
 from calibrant.estimators.plan import Recipe
-from calibrant.estimators.validation import FitData
 from calibrant.networks import MemberNetworks, PointHead
 from calibrant.persistence import savable_model
 from calibrant.training import Rows, Stage

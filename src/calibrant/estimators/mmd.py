@@ -18,6 +18,7 @@ from calibrant.estimators.base import BodyParameters, NetworkRegressor
 from calibrant.estimators.budget import choose_within, training_seconds
 from calibrant.estimators.combine import WeightedMixture
 from calibrant.estimators.ensemble_calibration import EnsembleCalibration
+from calibrant.estimators.fit_data import FitData
 from calibrant.estimators.objectives import (
     mean_crps,
     mean_loss,
@@ -44,7 +45,6 @@ from calibrant.estimators.presets import (
     ladder,
     preset,
 )
-from calibrant.estimators.validation import FitData
 from calibrant.kernels import (
     PUBLISHED_BANDWIDTHS,
     EnergyKernel,

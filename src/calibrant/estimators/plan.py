@@ -14,6 +14,7 @@ from torch import Tensor
 from calibrant.estimators.atoms import Atoms
 from calibrant.estimators.combine import Combine, SingleNetwork
 from calibrant.estimators.features import Features, scaled_rows
+from calibrant.estimators.fit_data import FitData, Sample
 from calibrant.estimators.neighbours import NeighbourIndex
 from calibrant.estimators.parameters import Training
 from calibrant.estimators.predictor import Bounds, Predictor
@@ -26,7 +27,6 @@ from calibrant.estimators.scaling import (
 )
 from calibrant.estimators.several_inputs import fit_scaler_of_several
 from calibrant.estimators.splits import Fold, cross_folds, inner_split
-from calibrant.estimators.validation import FitData, Sample
 from calibrant.estimators.windows import Windows
 from calibrant.networks import (
     DeepGPSpec,

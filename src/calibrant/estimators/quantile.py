@@ -10,11 +10,11 @@ from torch import Tensor
 
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
 from calibrant.estimators.calibration_map import LEAST_HELD_OUT, CalibrationMap
+from calibrant.estimators.fit_data import FitData
 from calibrant.estimators.objectives import pit_values
 from calibrant.estimators.parameters import Constraints
 from calibrant.estimators.plan import Plan, Recipe
 from calibrant.estimators.predictor import Predictor
-from calibrant.estimators.validation import FitData
 from calibrant.metrics import pit
 from calibrant.networks import LogisticSpline, MemberNetworks, QuantileHead
 from calibrant.persistence import savable_model

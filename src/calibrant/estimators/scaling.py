@@ -14,6 +14,7 @@ from calibrant.persistence import savable_part
 Scaling = Literal["standard", "robust", "minmax"]
 
 _SMOOTH_LIMIT = 8.0  # robust units that no input exceeds
+_ROUNDING = 1e-14  # relative difference below which values count as equal
 _TARGET_LIMIT = 50.0  # robust units beyond which a training target counts as at the limit
 
 
@@ -49,22 +50,24 @@ def fit_scaler(values: Array, weights: Array, scaling: Scaling) -> Scaler:
         used = values[weights > 0]
         low, first, loc, third, high = np.quantile(used, [0.0, 0.25, 0.5, 0.75, 1.0], axis=0)
         # Half of a column may have one value: a rare one must then not be thousands of units away.
-        few = third - first <= 1e-9 * (high - low)
-        scale = np.where(few, (high - low) / 2.0, third - first) / 1.35
-        return _scaler(values, loc, scale, _SMOOTH_LIMIT)
+        same = third - first <= _ROUNDING * np.maximum(abs(first), abs(third))
+        scale = np.where(same, (high - low) / 2.0, third - first) / 1.35
+        size = np.where(same, np.maximum(abs(low), abs(high)), 0.0)
+        return _scaler(loc, scale, size, _SMOOTH_LIMIT)
+    size = np.abs(values).max(axis=0)
     if scaling == "minmax":
-        return _scaler(values, values.min(axis=0), np.ptp(values, axis=0))
+        return _scaler(values.min(axis=0), np.ptp(values, axis=0), size)
     # In units of the largest value, because squares of 1e200 would overflow.
-    unit = np.maximum(np.abs(values).max(axis=0), np.finfo(np.float64).tiny)
+    unit = np.maximum(size, np.finfo(np.float64).tiny)
     share = values / unit
     centre = np.average(share, axis=0, weights=weights)
     spread = np.sqrt(np.average((share - centre) ** 2, axis=0, weights=weights))
-    return _scaler(values, centre * unit, spread * unit)
+    return _scaler(centre * unit, spread * unit, size)
 
 
-def _scaler(values: Array, loc: Array, scale: Array, limit: float | None = None) -> Scaler:
-    # In a constant column, a remaining spread is rounding.
-    constant = scale <= 1e-14 * np.abs(values).max(axis=0)
+def _scaler(loc: Array, scale: Array, size: Array, limit: float | None = None) -> Scaler:
+    """Scaler of columns whose values are of this size; a spread by rounding alone becomes 1."""
+    constant = scale <= _ROUNDING * size
     return Scaler(np.asarray(loc), cast(Array, np.where(constant, 1.0, scale)), limit)
 
 
@@ -81,7 +84,7 @@ def fit_target_scaler(y: Array, weights: Array, scaling: Scaling) -> Scaler:
     used = y[weights > 0]
     for level in (0.95, 0.99):  # most values may be equal, such as zeros
         low, centre, high = np.quantile(used, [1.0 - level, 0.5, level])
-        if high - low > 1e-9 * np.ptp(used):
+        if high - low > _ROUNDING * max(abs(low), abs(high)):
             return Scaler(np.asarray(centre), np.asarray((high - low) / (2.0 * ndtri(level))))
     return fit_scaler(y, weights, "standard")
 

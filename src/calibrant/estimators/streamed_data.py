@@ -18,14 +18,9 @@ import torch
 
 from calibrant.checks import Array, Flags, Index
 from calibrant.errors import DataError, DataWarning
+from calibrant.estimators.fit_data import FitData, Sample, check_enough, draw_seed
+from calibrant.estimators.inputs import check_inputs
 from calibrant.estimators.scaling import Scaler, scaled_target
-from calibrant.estimators.validation import (
-    FitData,
-    Sample,
-    check_enough,
-    check_inputs,
-    draw_seed,
-)
 from calibrant.tables import (
     CategoryCounts,
     Part,
