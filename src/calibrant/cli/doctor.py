@@ -11,6 +11,7 @@ from typing import Any
 from calibrant.cli import _options as option
 from calibrant.cli._output import write_heading, write_json, write_out
 from calibrant.cli._text_table import definitions
+from calibrant.persistence import installed_version
 
 _PACKAGES = ("calibrant", "torch", "numpy", "scipy", "pandas", "scikit-learn", "safetensors")
 # What each extra of pyproject.toml unlocks.
@@ -40,7 +41,7 @@ def _versions() -> dict[str, str | None]:
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
-        **{name: _version(name) for name in _PACKAGES},
+        **{name: installed_version(name) for name in _PACKAGES},
     }
 
 
@@ -81,19 +82,14 @@ def _extras() -> list[dict[str, Any]]:
     return [
         {
             "extra": extra,
-            "installed": not (missing := [name for name in names if _version(name) is None]),
+            "installed": not (
+                missing := [name for name in names if installed_version(name) is None]
+            ),
             "missing": missing,
             "unlocks": _UNLOCKS.get(extra, ""),
         }
         for extra, names in packages.items()
     ]
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _print(found: dict[str, Any]) -> None:

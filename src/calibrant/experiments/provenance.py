@@ -8,9 +8,10 @@ import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from calibrant.persistence import installed_version
 
 _PACKAGES = ("calibrant", "numpy", "scipy", "scikit-learn", "torch")
 UNKNOWN = "unknown"
@@ -27,7 +28,7 @@ def provenance(device: str, packages: Sequence[str] = ()) -> dict[str, Any]:
         Packages whose versions matter, in addition to the core ones.
     """
     return {
-        "versions": {name: _version(name) for name in (*_PACKAGES, *packages)},
+        "versions": {name: installed_version(name) or UNKNOWN for name in (*_PACKAGES, *packages)},
         "machine": _machine(device),
         "commit": commit(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -60,13 +61,6 @@ def _git(folder: Path, *arguments: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:  # run from a source tree that is not installed
-        return UNKNOWN
 
 
 def _machine(device: str) -> dict[str, Any]:

@@ -20,11 +20,13 @@ from calibrant.persistence.folders import (
     write_model,
 )
 from calibrant.persistence.parts import pack, savable_part, unpack
+from calibrant.persistence.versions import installed_version
 
 __all__ = [
     "check_class",
     "check_file_free",
     "check_free",
+    "installed_version",
     "is_savable",
     "load_any",
     "pack",

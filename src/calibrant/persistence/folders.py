@@ -10,12 +10,12 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from calibrant.errors import MissingFileError, ModelFileError, OutputExistsError
 from calibrant.persistence.parts import to_json
+from calibrant.persistence.versions import installed_version
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,7 +70,7 @@ def write_model(
     blob = save({name: np.asarray(array, order="C") for name, array in tensors.items()})
     content = to_json(manifest) | {
         "format_version": FORMAT_VERSION,
-        "library_version": _library_version(),
+        "library_version": installed_version("calibrant") or "unknown",
         "tensors_sha256": _sha256(blob),
     }
     work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.absolute().parent))
@@ -209,13 +209,6 @@ def _digest(manifest: Mapping[str, Any]) -> str:
 
 def _part_digest(folder: Path) -> str:
     return _sha256((folder / _MANIFEST).read_bytes())
-
-
-def _library_version() -> str:
-    try:
-        return version("calibrant")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _write_durably(path: Path, blob: bytes) -> None:

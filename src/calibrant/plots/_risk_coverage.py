@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from calibrant.distributions import Distribution
-from calibrant.errors import ParameterError
 from calibrant.metrics import risk_coverage as risk_coverage_curve
+from calibrant.plots._forecasts import named_forecasts
 from calibrant.plots.style import axes_or_new, legend_above, line_style, tidy
 
 if TYPE_CHECKING:
@@ -44,9 +44,7 @@ def risk_coverage(
     >>> spread = rng.gamma(4.0, size=500)
     >>> ax = risk_coverage(Normal(np.zeros(500), spread), spread * rng.normal(size=500))
     """
-    curves = dict(forecasts) if isinstance(forecasts, Mapping) else {"": forecasts}
-    if not curves:
-        raise ParameterError("risk_coverage needs at least one forecast, got an empty mapping.")
+    curves = named_forecasts(forecasts, "risk_coverage")
     ax = axes_or_new(ax, (5.6, 3.8))
     for index, (name, dist) in enumerate(curves.items()):
         curve = risk_coverage_curve(dist, y, coverage=coverage)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import platform
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from calibrant.checks import Array
 from calibrant.metrics import RowValues
+from calibrant.persistence import installed_version
 from calibrant.report._format import Units, tail_text
 from calibrant.report.scored_forecast import ScoredForecast
 
@@ -51,17 +51,12 @@ def data_facts(columns: dict[str, NDArray[Any]], y: Array, target: str) -> dict[
 
 def version_facts() -> dict[str, str]:
     """Machine, date and versions."""
-    facts = {
+    return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "machine": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
+        **{name: installed_version(name) or "not installed" for name in _PACKAGES},
     }
-    for name in _PACKAGES:
-        try:
-            facts[name] = version(name)
-        except PackageNotFoundError:
-            facts[name] = "not installed"
-    return facts
 
 
 def most_surprising(rows: RowValues) -> tuple[NDArray[np.intp], Array]:
