@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SKTIME := .venv-sktime
 # -qq prints errors only; the first installation is announced by the recipes below.
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
-# Extra arguments for pytest: make test ARGS='-m "not slow"'
+# Extra arguments for pytest: make test ARGS='-m "not slow"', or ARGS=--cov for the coverage.
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -22,11 +22,11 @@ demo: $(VENV)/.installed ## fit, score and draw a first model; report and figure
 
 extras: $(addprefix $(VENV)/.installed-,rivals ray onnx mlflow) ## install what some tests use: trees, Ray, ONNX, MLflow
 
-test: $(VENV)/.installed-test ## formatting, lint, types, then the tests with coverage
+test: $(VENV)/.installed-test ## formatting, lint, types, then the tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --cov $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile $(ARGS)
 
 test-sktime: $(SKTIME)/.installed ## the adapters to skpro and sktime, in an environment with pandas 2
 	OMP_NUM_THREADS=1 $(SKTIME)/bin/python -m pytest -p no:cacheprovider \
