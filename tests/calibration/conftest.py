@@ -29,4 +29,4 @@ def fresh() -> tuple[Array, Array, Array]:
 
 @pytest.fixture
 def quick() -> HeteroscedasticRegressor:
-    return HeteroscedasticRegressor(hidden=(32,), epochs=60, lr=1e-2, random_state=0, device="cpu")
+    return HeteroscedasticRegressor(hidden=(32,), epochs=30, lr=2e-2, random_state=0, device="cpu")

@@ -66,7 +66,7 @@ OUTPUTS = {
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("named", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_every_output_is_read_and_calibrated(output, named, rows, fresh, quick) -> None:
     X, y, _ = rows
     model = calibrate(
@@ -84,8 +84,9 @@ def test_every_output_is_read_and_calibrated(output, named, rows, fresh, quick) 
     assert np.corrcoef(model.predict(fresh[0]), 2 * fresh[0][:, 0])[0, 1] > 0.98
 
 
+@pytest.mark.slow
 def test_the_users_module_stays_bit_identical(rows, quick) -> None:
-    X, y, _ = rows
+    X, y = (part[:400] for part in rows[:2])
     for refine in (None, "head", "all"):
         module = Truth(OUTPUTS["mean_scale"]).train()
         before = copy.deepcopy(module.state_dict())
@@ -128,9 +129,10 @@ class TwoInputs(nn.Module):
         return 2 * table[:, 0] + 0 * image.mean(dim=(1, 2, 3))
 
 
-def test_several_inputs(rows, fresh, quick) -> None:
-    X, y, _ = rows
-    as_dict = {"image": np.zeros((1200, 1, 2, 2)), "table": X}
+@pytest.mark.slow
+def test_several_inputs(rows, quick) -> None:
+    X, y = (part[:500] for part in rows[:2])
+    as_dict = {"image": np.zeros((500, 1, 2, 2)), "table": X}
     by_name = calibrate(
         TwoInputs(), as_dict, y, learner=quick, features=lambda inputs: inputs["table"]
     )
@@ -150,7 +152,7 @@ def test_several_inputs(rows, fresh, quick) -> None:
         (by_name, as_dict), (by_position, as_tuple), (hooked, X), (from_set, samples),
     ):  # fmt: skip
         np.testing.assert_allclose(model.predict(inputs), 2 * X[:, 0], rtol=1e-6)
-        assert len(model.predict_dist(inputs)) == 1200
+        assert len(model.predict_dist(inputs)) == 500
 
 
 @pytest.mark.parametrize(

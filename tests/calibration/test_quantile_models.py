@@ -93,7 +93,13 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+QUICKLY = {"function", "tabpfn, bins"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in QUICKLY else pytest.mark.slow) for name in MODELS],
+)
 def test_narrow_quantiles_become_calibrated_given_the_features(name, rows, fresh, quick) -> None:
     X, y, _ = rows
     model, levels = MODELS[name]
@@ -162,6 +168,7 @@ class Harmful:
         return Normal(np.full(len(X), 3.0), np.full(len(X), 5.0))
 
 
+@pytest.mark.slow
 def test_arrays_of_quantiles_are_recalibrated_without_a_model(rows, fresh, quick) -> None:
     X, y, _ = rows
     for given in (narrow(X), torch.as_tensor(narrow(X)), pd.DataFrame(narrow(X))):
@@ -243,6 +250,7 @@ def test_lengths_are_compared(rows) -> None:
         calibrate(narrow(X)[:-1], X, y, levels=LEVELS)
 
 
+@pytest.mark.slow
 def test_quantile_forest_unfitted(rows, fresh, quick) -> None:
     forests = pytest.importorskip("quantile_forest")
     X, y, _ = rows
@@ -251,6 +259,7 @@ def test_quantile_forest_unfitted(rows, fresh, quick) -> None:
     assert abs(coverage(model.predict_dist(fresh[0]), fresh[1], coverage=0.8) - 0.8) < 0.06
 
 
+@pytest.mark.slow
 def test_real_catboost(rows, fresh, quick) -> None:
     catboost = pytest.importorskip("catboost")
     X, y, _ = rows

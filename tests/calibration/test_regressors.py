@@ -23,6 +23,7 @@ def linear(rows):
     return calibrate(LinearRegression(), X, y)
 
 
+@pytest.mark.slow
 def test_points_stay_as_they_are(linear, rows, fresh) -> None:
     X, y, _ = rows
     points = LinearRegression().fit(X, y).predict(fresh[0])
@@ -31,6 +32,7 @@ def test_points_stay_as_they_are(linear, rows, fresh) -> None:
     assert np.abs(linear.predict_dist(fresh[0]).mean - points).max() < 0.1
 
 
+@pytest.mark.slow
 def test_spread_follows_the_features(linear, fresh) -> None:
     X, y, scale = fresh
     assert linear.chosen == "given features and prediction"
@@ -53,10 +55,12 @@ def test_coverage_is_as_good_as_the_calibration_rows_allow() -> None:
     assert np.mean(found) < 2 * noise_floor(1000).ecpe
 
 
-def test_an_unfitted_model_stays_unfitted_and_its_training_residuals_are_not_used(rows, fresh):
+def test_an_unfitted_model_stays_unfitted_and_its_training_residuals_are_not_used(
+    rows, fresh, quick
+) -> None:
     X, y, _ = rows
     tree = DecisionTreeRegressor(random_state=0)  # its training residuals are all 0
-    model = calibrate(tree, X, y, cv=5)
+    model = calibrate(tree, X, y, learner=quick, cv=5)
     assert not hasattr(tree, "tree_")
     assert abs(coverage(model.predict_dist(fresh[0]), fresh[1], coverage=0.8) - 0.8) < 0.06
 
@@ -189,6 +193,7 @@ class _Unfittable:
         return np.zeros(len(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["lightgbm", "catboost"])
 def test_boosted_trees(package: str, rows, fresh, quick) -> None:
     module = pytest.importorskip(package)

@@ -32,6 +32,7 @@ def test_serial() -> None:
     assert list(run_serial(abs, [3, -4])) == [(3, 3), (-4, 4)]
 
 
+@pytest.mark.slow
 @kills
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_killed_worker_is_tried_again_and_takes_nothing_along(
@@ -53,6 +54,7 @@ def test_a_killed_worker_is_tried_again_and_takes_nothing_along(
     assert [jobs.calls(tmp_path, item) for item in range(6)] == [1, 1, 2, 2, 1, 1]
 
 
+@pytest.mark.slow
 @kills
 def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
     started = subprocess.Popen(

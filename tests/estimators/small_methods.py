@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from calibrant import estimators
-from calibrant.estimators import Matching, NetworkRegressor
+from calibrant.estimators import Ensemble, Matching, NetworkRegressor
 from calibrant.methods import METHODS
 
 QUICK: dict[str, Any] = {"hidden": (16,), "epochs": 5, "random_state": 0, "device": "cpu"}
 # What else makes a method small. A new method needs an entry only where it is slow without.
 SMALLER: dict[str, dict[str, Any]] = {
-    "mmd": {"matching": Matching(epochs=3)},
+    "mmd": {"matching": Matching(epochs=3), "ensemble": Ensemble(members=1)},
     "deep-ensemble": {"members": 2},
     "ell": {"members": 3},
     "dgp": {"inducing": 16, "prediction_samples": 8},

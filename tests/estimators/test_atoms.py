@@ -17,6 +17,8 @@ SMALL: dict[str, Any] = {
     **{"device": "cpu", "random_state": 0},
 }
 
+FEW: dict[str, Any] = {"members": 1, "kinds": ("relu",)}  # networks of each fold
+
 
 def grades(n: int = 1500, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Whole numbers from 1 to 5 that follow a line with noise."""
@@ -62,8 +64,8 @@ def test_cells_of_targets() -> None:
 def test_grades_get_probabilities_and_calibration(folds: int) -> None:
     X, y = grades()
     X_new, y_new = grades(seed=1)
-    model = MMDRegressor(**SMALL, ensemble=Ensemble(folds=folds)).fit(X, y)
-    without = MMDRegressor(**SMALL, ensemble=Ensemble(folds=folds), atoms=False).fit(X, y)
+    model = MMDRegressor(**SMALL, ensemble=Ensemble(folds=folds, **FEW)).fit(X, y)
+    without = MMDRegressor(**SMALL, ensemble=Ensemble(folds=folds, **FEW), atoms=False).fit(X, y)
     dist = model.predict_dist(X_new)
     quantiles = dist.ppf(np.arange(1, 20) / 20)
     assert np.isin(quantiles, [1, 2, 3, 4, 5]).mean() > 0.99
@@ -119,12 +121,12 @@ def test_what_many_rows_have_among_other_values_is_a_spike() -> None:
 def test_the_probability_of_a_spike_follows_the_inputs(folds: int) -> None:
     X, y = rain()
     X_new, y_new = rain(4000, seed=1)
-    model = MMDRegressor(**SMALL, ensemble=Ensemble(folds=folds)).fit(X, y)
+    model = MMDRegressor(**SMALL, ensemble=Ensemble(folds=folds, **FEW)).fit(X, y)
     dist = model.predict_dist(X_new)
     dry = dist.cdf(0.0) - dist.cdf_left(0.0)
     truth = 1 / (1 + np.exp(2 * X_new[:, 0]))
     assert np.abs(dry - truth).mean() < 0.05
-    without = MMDRegressor(**SMALL, ensemble=Ensemble(folds=folds), atoms=False).fit(X, y)
+    without = MMDRegressor(**SMALL, ensemble=Ensemble(folds=folds, **FEW), atoms=False).fit(X, y)
     result, plain = (evaluate(d, y_new) for d in (dist, without.predict_dist(X_new)))
     assert result.by_mean.mean_ecpe < 0.7 * plain.by_mean.mean_ecpe
 
@@ -144,6 +146,7 @@ def test_together_each_has_its_own_spikes_as_alone(network: str) -> None:
     """Members of several models: other units, and a model that has none."""
     few = SMALL | {
         "matching": Matching(epochs=3),
+        "ensemble": Ensemble(**FEW),
         "network": network,
         "hidden": (8,),
         "dropout": 0.0,
@@ -201,6 +204,8 @@ def test_bounds_and_atoms_are_calibrated_together() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 1))
     y = np.round(np.maximum(0.0, 2.0 + 2.0 * X[:, 0] + rng.normal(size=4000)))
-    model = MMDRegressor(**SMALL, bounds=(0, None)).fit(X[:2000], y[:2000])
+    model = MMDRegressor(**SMALL, ensemble=Ensemble(**FEW), bounds=(0, None)).fit(
+        X[:2000], y[:2000]
+    )
     result = evaluate(model.predict_dist(X[2000:]), y[2000:])
     assert result.ecpe < 2.5 * result.floor.ecpe

@@ -32,4 +32,6 @@ EXEMPT = dict.fromkeys(
 def test_scikit_learn_checks(estimator, check) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # some checks use a constant target
+        if check.func.__name__ != "check_regressors_train":  # the one that asks for a good fit
+            estimator.set_params(epochs=5)
         check(estimator)

@@ -15,7 +15,6 @@ DATA = os.environ.get("CALIBRANT_DATA")
 TABLES = {
     "kin8nm": ("development/kin8nm.csv.gz", "y"),
     "abalone": ("development/abalone.csv.gz", "rings"),
-    "power_plant": ("power_plant.csv.gz", "PE"),
 }
 TEST_ROWS = 2500
 

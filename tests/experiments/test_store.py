@@ -82,6 +82,7 @@ def test_a_claim_excludes_others_until_it_ends(tmp_path: Path) -> None:
         assert theirs
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
 def test_a_killed_process_claims_nothing(tmp_path: Path) -> None:
     code = (

@@ -91,6 +91,7 @@ def test_every_name_on_the_board_can_be_typed(run: Run, name: str, table: Path) 
     )  # options were accepted
 
 
+@pytest.mark.slow
 def test_a_time_budget_can_be_typed(run: Run, table: Path, tmp_path: Path) -> None:
     assert fit_options("mmd --minutes 0.25") == "--method mmd --minutes 0.25"
     assert candidate("mmd --minutes 0.25").always == {"time_budget": 15.0}

@@ -37,6 +37,7 @@ def test_all_that_the_model_predicts_comes_out_of_the_pipeline(trips) -> None:
     np.testing.assert_array_equal(pipe.predict_quantiles(X, [0.1, 0.9]), dist.ppf([0.1, 0.9]))
 
 
+@pytest.mark.slow
 def test_scorers_work_in_cross_validation_and_searches(trips) -> None:
     X, y = trips.drop(columns="fare")[:200], trips["fare"][:200]
     model = HeteroscedasticRegressor(epochs=2, random_state=0)

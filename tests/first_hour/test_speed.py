@@ -45,6 +45,7 @@ def fastest(work: Callable[[], object], repeats: int) -> float:
     return min(durations)
 
 
+@pytest.mark.slow
 def test_the_mean_is_hardly_dearer_than_an_interval(model: MMDRegressor) -> None:
     X = np.random.default_rng(1).normal(size=(3000, 8))
     mean = fastest(lambda: model.predict(X), 3)
@@ -52,6 +53,7 @@ def test_the_mean_is_hardly_dearer_than_an_interval(model: MMDRegressor) -> None
     assert mean < 1.5 * fastest(lambda: model.predict_interval(X), 3)
 
 
+@pytest.mark.slow
 def test_a_row_costs_its_features_and_networks_and_little_more(model: MMDRegressor) -> None:
     row = np.random.default_rng(1).normal(size=(1, 8))
     features, networks = model.predictor_.features, model.predictor_.precise
@@ -64,6 +66,7 @@ def test_a_row_costs_its_features_and_networks_and_little_more(model: MMDRegress
     assert fastest(lambda: model.predict_interval(row), 100) < 3.0 * dist
 
 
+@pytest.mark.slow
 def test_many_rows_cost_less_than_as_many_single_ones(model: MMDRegressor) -> None:
     rows = np.random.default_rng(1).normal(size=(2000, 8))
     together = fastest(lambda: model.predict_dist(rows), 2) / len(rows)
@@ -71,6 +74,7 @@ def test_many_rows_cost_less_than_as_many_single_ones(model: MMDRegressor) -> No
     assert together < single
 
 
+@pytest.mark.slow
 def test_nothing_is_copied_per_call(model: MMDRegressor, monkeypatch: pytest.MonkeyPatch) -> None:
     row = np.zeros((1, 8))
     model.predict(row)

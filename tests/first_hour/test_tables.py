@@ -108,7 +108,13 @@ def test_sparse_matrices() -> None:
         np.testing.assert_allclose(model.predict(X), reference, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("levels", "as_number"), [(200, False), (200, True), (300, False)])
+@pytest.mark.parametrize(
+    ("levels", "as_number"),
+    [
+        (200, False),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((200, True), (300, False))),
+    ],
+)
 def test_many_zones_help(levels, as_number) -> None:
     """Zones alone determine the target: the noise has a CRPS of 0.17, ignoring zones 0.59."""
     rng = np.random.default_rng(0)
@@ -150,6 +156,7 @@ def test_durations_are_numbers() -> None:
     assert model.score(X, seconds / 60) > 0.95
 
 
+@pytest.mark.slow
 def test_a_broken_line_costs_next_to_nothing() -> None:
     rng = np.random.default_rng(0)
     income = rng.normal(size=800)

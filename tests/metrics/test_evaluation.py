@@ -214,6 +214,7 @@ def test_never_good_while_a_group_is_clearly_off() -> None:
     assert "groups=groups_cal)" in unnamed.advice
 
 
+@pytest.mark.slow
 def test_calibrated_forecasts_are_seldom_blamed() -> None:
     """Two families of tests at 5% each: at most 10% of perfect forecasts are not good."""
     rng = np.random.default_rng(9)

@@ -55,6 +55,7 @@ def rows() -> tuple[pd.DataFrame, np.ndarray]:
     return draw(4000, 1)
 
 
+@pytest.mark.slow
 def test_every_group_covers_on_fresh_rows_and_crps_falls(rows) -> None:
     X, y = draw(20_000, 2)
     groups = {"zone": X["zone"], "new": X["new"]}

@@ -72,6 +72,7 @@ def test_what_is_no_better_changes_nothing(ticking: None) -> None:
     assert {each.folds for each in seen[1:]} == {1}  # given up after the first fold
 
 
+@pytest.mark.slow
 def test_goes_on_after_an_interrupt(tmp_path: Path, ticking: None) -> None:
     X, y = table()
     storage = f"sqlite:///{tmp_path / 'study.db'}"
@@ -84,7 +85,7 @@ def test_goes_on_after_an_interrupt(tmp_path: Path, ticking: None) -> None:
     plans: list[float] = []
     seen: list[Progress] = []
     found = tune(
-        MODEL, X, y, minutes=0.2, folds=2, storage=storage, on_plan=plans.append,
+        MODEL, X, y, minutes=0.12, folds=2, storage=storage, on_plan=plans.append,
         on_trial=seen.append, refit=False,
     )  # fmt: skip
     assert plans == []  # the first trial was kept
