@@ -78,6 +78,10 @@ def test_there_is_no_such_file(fails, model, tmp_path) -> None:
     assert (
         fails("predict", model, tmp_path / "no.csv") == f"There is no file {tmp_path / 'no.csv'}."
     )
+    (tmp_path / "trips.csv").write_text("a\n1\n")
+    assert fails("predict", model, tmp_path / "trip.csv").endswith(
+        f"trip.csv. Did you mean {tmp_path / 'trips.csv'}?"
+    )
 
 
 def test_a_folder_is_not_a_table(fails, model, tmp_path) -> None:

@@ -103,6 +103,11 @@ def _write_scores(run: Run, scores: dict[str, Evaluation]) -> None:
         write_out("")
         write_heading(name)
         write_out(fill(result.verdict, 80))
+    if any(scores[name].state != "good" for name in fits):
+        write_out(
+            "\nWhat a verdict finds fault with is mended by recalibration on other held-out\n"
+            "rows, over all of them or within slices: calibrant recalibrate --help."
+        )
 
 
 def _check_folder(out: Path) -> None:

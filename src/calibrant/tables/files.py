@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import difflib
 import gzip
 import re
 import warnings
@@ -46,7 +47,7 @@ def read_table(path: Path, *, text: Collection[str] = ()) -> pd.DataFrame:
         return _read_parts(path)
     suffix = check_suffix(path)
     if not path.exists():
-        raise MissingFileError(f"There is no file {path}.")
+        raise MissingFileError(f"There is no file {path}.{_similar(path)}")
     if not path.is_file():
         raise DataError(f"{path} is not a file: expected a table in {_SUFFIXES_IN_WORDS}.")
     frame = _read_parquet(path) if suffix == ".parquet" else _read_csv(path, text)
@@ -167,6 +168,13 @@ def _read_parts(path: Path) -> pd.DataFrame:
         [part.batch for part in ParquetSource(path).parts()]
     ).to_pandas()
     return frame
+
+
+def _similar(path: Path) -> str:
+    """Ask whether a file beside a missing one was meant."""
+    files = [each.name for each in path.parent.glob("*") if each.is_file()]
+    close = difflib.get_close_matches(path.name, files, n=1, cutoff=0.8)
+    return f" Did you mean {path.with_name(close[0])}?" if close else ""
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
