@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,55 +27,23 @@ NAMES = ("kin8nm", "california")
 LEVELS = frontier.LEVELS
 
 
-def catboost(x: np.ndarray, y: np.ndarray, _: None, trees: int) -> frontier.Quantiles:
-    from catboost import CatBoostRegressor
-
-    levels = np.arange(1, 20) / 20
-    loss = f"MultiQuantile:alpha={','.join(f'{a:.2f}' for a in levels)}"
-    model = CatBoostRegressor(
-        loss_function=loss,
-        iterations=trees,
-        random_seed=0,
-        verbose=False,
-        allow_writing_files=False,
-    ).fit(x, y)
-
-    def quantiles(new: np.ndarray) -> np.ndarray:
-        found = np.sort(model.predict(new), axis=1)
-        return np.array([np.interp(LEVELS, levels, row) for row in found])
-
-    return quantiles
-
-
-def realmlp(x: np.ndarray, y: np.ndarray, _: None, epochs: int) -> frontier.Quantiles:
-    from pytabkit import RealMLP_TD_Regressor
-
-    loss = f"multi_pinball({','.join(f'{a:.2f}' for a in LEVELS)})"
-    model = RealMLP_TD_Regressor(
-        device="cpu", random_state=0, n_cv=1, n_epochs=epochs, n_threads=os.cpu_count(),
-        train_metric_name=loss, val_metric_name=loss, verbosity=0,
-    ).fit(x.astype(np.float32), y)  # fmt: skip
-    return lambda new: np.sort(np.asarray(model.predict(new.astype(np.float32))), axis=1)
-
-
 METHODS: dict[str, tuple[Callable[..., frontier.Quantiles], str, tuple[float | str, ...]]] = {
     "MMDRegressor(time_budget)": (frontier.ours, "time_budget", (2.0, 5.0, 15.0, 45.0)),
     "MMDRegressor(), the default": (frontier.ours, "quality", ("default",)),
     "quantile forest": (frontier.forest, "n_estimators", (10, 30, 100, 300)),
-    "CatBoost": (catboost, "trees", (50, 200, 1000)),
-    "RealMLP": (realmlp, "epochs", (16, 64, 256)),
+    "CatBoost": (frontier.catboost, "iterations", (50, 200, 1000)),
+    "RealMLP": (partial(frontier.realmlp, n_cv=1), "n_epochs", (16, 64, 256)),
 }
 
 
 def measure(name: str, method: str, value: float | str) -> dict[str, Any]:
     """Seconds of a fit and its CRPS."""
-    x, y = frontier.table(name)
-    train, test = frontier.split_rows(name, x, 0)
+    rows = frontier.task(name, 0)
     fit, parameter, _ = METHODS[method]
     start = time.perf_counter()
-    quantiles = fit(x[train], y[train], None, **{parameter: value})
+    predict = fit(rows, **{parameter: value})
     seconds = time.perf_counter() - start
-    miss = y[test][:, None] - quantiles(x[test])
+    miss = rows.y_test[:, None] - predict()
     crps = 2.0 * np.maximum(LEVELS * miss, (LEVELS - 1.0) * miss).mean()
     return {
         "table": name, "method": method, "parameter": parameter, "value": value,
