@@ -62,7 +62,7 @@ def test_it_says_what_an_ensemble_is_trained_on() -> None:
         "networks": "6 x MLP 8-4, 4 relu submodels, embedding, 5 Gaussians",
         "2nd kind": "6 x MLP 8-4, 4 silu submodels, 5 Gaussians",
         "3rd kind": "6 x MLP 8-4, 4 relu submodels, embedding, 5 Gaussians",
-        "features": "3 scaled inputs, for the 3rd kind also 7 of the nearest rows",
+        "features": "3 scaled inputs, for the 3rd kind also 9 of nearest rows and a forest",
         "held out": "3 folds, rows split 2 times",
         "stage 1": "likelihood: 2 epochs, batch 64, lr 0.001, best held-out NLL",
         "stage 2": "matching: 80 epochs, batch 64, lr 0.004, last epoch",

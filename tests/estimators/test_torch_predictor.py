@@ -79,7 +79,7 @@ def test_recurrent_ensembles(network: str) -> None:
 @pytest.mark.parametrize("what", ["continuous", "counts", "zeros"])
 def test_default_with_neighbours_and_atoms(what: str) -> None:
     predictor = mmd(what).predictor_
-    assert predictor.features.neighbours is not None
+    assert len(predictor.features.more) == 2
     assert bool(len(predictor.atoms.cells)) == (what != "continuous")
     assert_same(predictor, X[:40] + 0.01)
 

@@ -34,9 +34,9 @@ def test_every_kind_has_its_networks_and_inputs() -> None:
     assert [len(group.seeds) for group in plan.groups] == [4, 4, 4]
     assert len({seed for group in plan.groups for seed in group.seeds}) == 12
     assert (relu.periodic, silu.periodic, silu.activation) == (0.1, 0.0, "silu")
-    assert (relu.n_inputs, neighbours.n_inputs) == (2, 9)
+    assert (relu.n_inputs, neighbours.n_inputs) == (2, 11)
     assert relu.embedded == (0,)  # a column of two values is not embedded
-    assert neighbours.embedded == (0, *range(2, 9))
+    assert neighbours.embedded == (0, *range(2, 11))
     assert plan.n_networks == 12
 
 
@@ -47,12 +47,12 @@ def test_kinds_without_a_share_are_left_out() -> None:
     whole = plan.predictor(trained.networks)
     assert isinstance(whole.networks, NetworkKinds)
     smooth = whole.only_kinds([1])
-    assert smooth.features.neighbours is None
+    assert not smooth.features.more
     x = smooth.features.transform(data["X"])
     outputs = whole.networks.part(slice(4, 8)).outputs(torch.as_tensor(x, dtype=torch.float32))
     assert torch.equal(smooth.networks.outputs(torch.as_tensor(x, dtype=torch.float32)), outputs)
     both = whole.only_kinds([0, 2])
-    assert both.features.neighbours is not None
+    assert len(both.features.more) == 2
     assert both.networks.size == 8
     assert whole.only_kinds([0, 1, 2]) is whole
 

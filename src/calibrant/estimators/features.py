@@ -11,6 +11,7 @@ from torch import Tensor
 
 from calibrant.checks import Array
 from calibrant.estimators.fit_data import Sample
+from calibrant.estimators.forest import Forest
 from calibrant.estimators.neighbours import Neighbours
 from calibrant.estimators.scaling import Scaler, scaled_target
 from calibrant.estimators.windows import Windows
@@ -21,23 +22,36 @@ from calibrant.training import Rows, SeriesWindows
 @savable_part
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Scaled inputs and, for models that use them, features of the nearest training rows."""
+    """Scaled inputs and, for models that use them, what the targets of training rows tell.
+
+    Parameters
+    ----------
+    scaler : Scaler
+    neighbours : Neighbours or None
+    forest : Forest or None
+        Both or none.
+    """
 
     scaler: Scaler
     neighbours: Neighbours | None = None
+    forest: Forest | None = None
+
+    @property
+    def more(self) -> list[Neighbours | Forest]:
+        """What makes further features of the scaled inputs."""
+        return [part for part in (self.neighbours, self.forest) if part is not None]
 
     @property
     def n_inputs(self) -> int:
         """Inputs per row, or per step of a sequence."""
-        more = 0 if self.neighbours is None else self.neighbours.n_features
-        return len(self.scaler.loc) + more
+        return len(self.scaler.loc) + sum(part.n_features for part in self.more)
 
     def transform(self, x: Array) -> Array:
         """Features of new rows: (n, d) to (n, n_inputs), or (n, steps, d) scaled."""
         scaled = self.scaler.transform(x)
-        if self.neighbours is None:
+        if not self.more:
             return scaled
-        return np.column_stack([scaled, self.neighbours.transform(scaled)])
+        return np.column_stack([scaled, *(part.transform(scaled) for part in self.more)])
 
 
 def scaled_rows(

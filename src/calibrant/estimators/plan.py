@@ -15,7 +15,7 @@ from calibrant.estimators.atoms import Atoms
 from calibrant.estimators.combine import Combine, SingleNetwork
 from calibrant.estimators.features import Features, scaled_rows
 from calibrant.estimators.fit_data import FitData, Sample
-from calibrant.estimators.neighbours import NeighbourIndex
+from calibrant.estimators.known_targets import KnownTargets
 from calibrant.estimators.parameters import Training
 from calibrant.estimators.predictor import Bounds, Predictor
 from calibrant.estimators.scaling import (
@@ -46,7 +46,7 @@ _NEIGHBOURS_ROWS = (100, 200_000)  # fewer rows are not near enough, more are sl
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of network, and whether it reads the targets of the nearest training rows."""
+    """A kind of network, and whether it reads what the targets of other training rows tell."""
 
     network: NetworkSpec
     neighbours: bool = False
@@ -211,15 +211,15 @@ def make_plan(
     """Split and scale the rows, and determine the networks and their stages."""
     split = _split(recipe, data, training.validation_fraction)
     scaler, target = _fit_scalers(split.train, training.scaling or recipe.scaling, data.inputs)
-    index = _neighbour_index(recipe, data, split.train, scaler, target)
-    features = Features(scaler, None if index is None else index.neighbours)
+    known = _known_targets(recipe, data, split.train, scaler, target)
+    features = Features(scaler, *(() if known is None else (known.index.neighbours, known.forest)))
     atoms = _atoms(recipe, split.train.y, target)
     samples = [split.train] if split.held_out is None else [split.train, split.held_out]
     scaled = scaled_rows(samples, scaler, target, resolve_device(device))
     kinds = [Kind(recipe.network), *recipe.more_kinds]  # type: ignore[arg-type]
     groups = []
-    for i, kind in enumerate(kind for kind in kinds if index is not None or not kind.neighbours):
-        rows, train, validation = _group_rows(split, scaled, index if kind.neighbours else None)
+    for i, kind in enumerate(kind for kind in kinds if known is not None or not kind.neighbours):
+        rows, train, validation = _group_rows(split, scaled, known if kind.neighbours else None)
         if data.stream is not None:
             train = data.stream.scaled(scaler, target, rows.device)
         spec = _sized(kind.network, split.train, rows, atoms, target, data.inputs)
@@ -292,29 +292,28 @@ def _fit_scalers(sample: Sample, scaling: Scaling, inputs: InputShapes) -> tuple
 
 
 def _group_rows(
-    split: Split, scaled: Sequence[Rows], index: NeighbourIndex | None
+    split: Split, scaled: Sequence[Rows], known: KnownTargets | None
 ) -> tuple[Rows, BatchSource, Rows | MemberRows]:
     """All rows of a group of networks, and those that they are trained and stopped on.
 
     Parameters
     ----------
     scaled : scaled rows of both sides of the split, or of the one
-    index : NeighbourIndex or None
-        For networks that read features of the nearest training rows.
+    known : KnownTargets or None
+        For networks that read features from it.
     """
     plain, *held_out = scaled
-    rows = plain if index is None else plain.with_inputs(index.features())
+    rows = plain if known is None else plain.with_inputs(known.features())
     if held_out:
         (validation,) = held_out
-        if index is not None:
-            inputs = to_numpy(validation.x)
-            validation = validation.with_inputs(index.neighbours.transform(inputs))
+        if known is not None:
+            validation = validation.with_inputs(known.transform(to_numpy(validation.x)))
         return rows, rows, validation
     inner, outer = ([fold[side] for fold in split.folds] for side in (0, 1))
     validation_rows = MemberRows.of(rows, outer)
-    if index is None:
+    if known is None:
         return rows, MemberRows.of(rows, inner), validation_rows
-    return rows, _rows_with_neighbours(plain, index, inner), validation_rows
+    return rows, _rows_with_known_targets(plain, known, inner), validation_rows
 
 
 def _atoms(recipe: Recipe, y: NDArray[np.float64], target: Scaler) -> Atoms:
@@ -357,9 +356,9 @@ def _with_many_values(x: Tensor) -> tuple[int, ...]:
     return tuple(between.nonzero()[:, 0].tolist())
 
 
-def _neighbour_index(
+def _known_targets(
     recipe: Recipe, data: FitData, sample: Sample, scaler: Scaler, target: Scaler
-) -> NeighbourIndex | None:
+) -> KnownTargets | None:
     least, most = _NEIGHBOURS_ROWS
     if (
         not (any(kind.neighbours for kind in recipe.more_kinds) and data.chooses_rows)
@@ -368,18 +367,17 @@ def _neighbour_index(
         or not least <= len(sample.y) <= most
     ):
         return None
-    return NeighbourIndex(
-        scaler.transform(sample.x), scaled_target(target, sample.y), sample.groups
-    )
+    x, y = scaler.transform(sample.x), scaled_target(target, sample.y)
+    return KnownTargets.fit(x, y, sample.weight, sample.groups, data.seed)
 
 
-def _rows_with_neighbours(
-    rows: Rows, index: NeighbourIndex, parts: Sequence[NDArray[np.intp]]
+def _rows_with_known_targets(
+    rows: Rows, known: KnownTargets, parts: Sequence[NDArray[np.intp]]
 ) -> MemberRows:
-    """Training rows of the networks; features use only targets that a network is trained on."""
+    """Training rows of the networks, with features from the rows that each is trained on."""
     return MemberRows.join(
         [
-            rows.take(torch.as_tensor(part, device=rows.y.device)).with_inputs(index.features(part))
+            rows.take(torch.as_tensor(part, device=rows.y.device)).with_inputs(known.features(part))
             for part in parts
         ],
         1,
@@ -407,10 +405,10 @@ def _features_in_words(plan: Plan) -> str:
     inputs, length = len(plan.features.scaler.loc), plan.groups[0].network.steps
     steps = "" if length is None else f" in each of {length} steps"
     words = f"{inputs} scaled inputs{steps}"
-    if plan.features.neighbours is None:
+    if not plan.features.more:
         return words
-    kind, more = _KIND_NAMES[len(plan.groups) - 1], plan.features.neighbours.n_features
-    return f"{words}, for the {kind} also {more} of the nearest rows"
+    kind, more = _KIND_NAMES[len(plan.groups) - 1], plan.features.n_inputs - inputs
+    return f"{words}, for the {kind} also {more} of nearest rows and a forest"
 
 
 def _stage_in_words(stage: Stage) -> str:

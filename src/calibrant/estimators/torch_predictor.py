@@ -24,6 +24,7 @@ from calibrant.estimators.combine import (
     WeightedMixture,
     normal_of_points,
 )
+from calibrant.estimators.forest import LEAST_SPREAD, Forest
 from calibrant.estimators.neighbours import FEW, Neighbours
 from calibrant.estimators.predictor import Predictor
 from calibrant.networks import GaussianHead, MixtureHead, PeriodicEmbedding, PointHead, Recurrent
@@ -84,8 +85,10 @@ class TorchPredictor(nn.Module):
         self.has_limit = scaler.limit is not None
         each = predictor.networks.size // len(predictor.specs)
         self.widths = [spec.n_inputs for spec in predictor.specs for _ in range(each)]
-        known = predictor.features.neighbours
-        self.neighbours = None if known is None else TorchNeighbours(known)
+        features = predictor.features
+        neighbours = [] if features.neighbours is None else [TorchNeighbours(features.neighbours)]
+        forest = [] if features.forest is None else [TorchForest(features.forest)]
+        self.more = nn.ModuleList([*neighbours, *forest])
         mapping = predictor.map
         ends = [0.0, 1.0]
         register_constants(
@@ -133,13 +136,13 @@ class TorchPredictor(nn.Module):
         return Summary(centre + first, variance.sqrt(), quantiles)
 
     def _features(self, x: Tensor) -> Tensor:
-        """Scaled inputs and, for models that use them, features of the nearest training rows."""
+        """Scaled inputs and, for models that use them, what the targets of training rows tell."""
         scaled = (x - self.loc) / self.scale
         if self.has_limit:
             scaled = scaled / torch.sqrt(1.0 + (scaled / self.limit).square())
-        if self.neighbours is None:
+        if not len(self.more):
             return scaled
-        return torch.cat([scaled, self.neighbours(scaled)], dim=1)
+        return torch.cat([scaled, *(part(scaled) for part in self.more)], dim=1)
 
     def _mixture(self, x: Tensor) -> TorchMixture:
         """Combine the outputs of the networks, in units of the scaled target."""
@@ -292,6 +295,41 @@ def neighbour_features(distance: Tensor, y: Tensor, near: Tensor) -> Tensor:
         torch.log(distance[:, -1] + near),
     )
     return torch.stack(features, dim=1)
+
+
+class TorchForest(nn.Module):
+    """The features of `Forest`, by as many steps as the deepest tree has."""
+
+    column: Tensor
+    threshold: Tensor
+    right: Tensor
+    roots: Tensor
+    loc: Tensor
+    scale: Tensor
+
+    def __init__(self, known: Forest) -> None:
+        super().__init__()
+        self.depth = known.depth
+        register_constants(self, loc=known.loc, scale=known.scale)
+        for name in ("column", "right", "roots"):
+            nodes = torch.as_tensor(getattr(known, name).astype(np.int64))
+            self.register_buffer(name, nodes)
+        self.register_buffer("threshold", torch.as_tensor(known.threshold))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features (n, 2) of scaled inputs (n, d)."""
+        values = x.float()
+        node = self.roots.expand(x.shape[0], -1)
+        for _ in range(self.depth):
+            column = self.column[node]
+            value = torch.gather(values, 1, column.clamp(min=0))
+            child = torch.where(value <= self.threshold[node], node + 1, self.right[node])
+            node = torch.where(column < 0, node, child)
+        predicted = self.threshold[node].double()
+        mean = predicted.mean(dim=1)
+        spread = (predicted - mean[:, None]).square().mean(dim=1).sqrt()
+        features = torch.stack([mean, torch.log(spread + LEAST_SPREAD)], dim=1)
+        return (features - self.loc) / self.scale
 
 
 def register_constants(module: nn.Module, **values: object) -> None:
