@@ -235,10 +235,11 @@ class Ensemble(ParameterGroup):
     kinds : sequence of {"relu", "silu", "neighbours"} or None
         Kinds of networks, as many of each; the CRPS of held-out rows decides their weights. "relu"
         has a periodic embedding of the inputs (`periodic`), "silu" is smooth and has none,
-        "neighbours" is a "relu" that also reads the targets of the nearest training rows; it is
-        left out on tables of fewer than 100 or more than 200,000 rows, and where `fit` is told
-        which rows to hold out. The model then keeps its training rows, inputs and targets, and
-        `save` writes them: consider their size, and who may read them. Only for the "mlp".
+        "neighbours" is a "relu" that also reads the targets of the nearest training rows and the
+        predictions of a random forest whose trees have not seen the row; it is left out on tables
+        of fewer than 100 or more than 200,000 rows, and where `fit` is told which rows to hold
+        out. The model then keeps its training rows, inputs and targets, and `save` writes them:
+        consider their size, and who may read them. Only for the "mlp".
     """
 
     members: int | None = None
