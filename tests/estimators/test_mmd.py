@@ -106,7 +106,7 @@ def test_large_tables_are_held_out_and_smaller_ones_cross_fitted(monkeypatch) ->
 
 def test_best_is_smaller_on_few_rows() -> None:
     few, many = (preset("best", "mlp", n) for n in (2_000, 2_001))
-    assert (few.submodels, few.hidden, few.matching_epochs) == (4, (256, 256), 80)
+    assert (few.submodels, few.hidden, few.matching_epochs) == (4, (128, 128), 80)
     assert many == PRESETS["best"]
     own = MMDRegressor(quality="best", hidden=(16,), ensemble=Ensemble(submodels=3))
     assert (own.settings(100).hidden, own.settings(100).submodels) == ((16,), 3)
