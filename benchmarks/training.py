@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from calibrant.estimators import HeteroscedasticRegressor, Matching, MMDRegressor
 from calibrant.networks import MemberNetworks, MixtureHead, NetworkSpec
-from calibrant.training import Rows, SeriesWindows, Silent, Stage, run_stage
+from calibrant.training import Progress, Rows, SeriesWindows, Stage, run_stage
 
 FEATURES, HIDDEN, BATCH = 8, (256, 256), 256
 EPOCHS = 6  # of one turn, whose start is spread over them; the first turn warms up
@@ -148,7 +148,7 @@ def ours(stage: Stage, train: Rows, held_out: Rows, seeds: range) -> Callable[[]
     """`EPOCHS` epochs of a stage for as many members as there are seeds."""
     network = members(train, seeds)
     generators = [generator(train.y.device, seed) for seed in seeds]
-    return lambda: void(run_stage(stage, network, train, held_out, generators, Silent()))
+    return lambda: void(run_stage(stage, network, train, held_out, generators, Progress()))
 
 
 def members(train: Rows, seeds: range, kind: str = "mlp") -> MemberNetworks:
@@ -327,7 +327,7 @@ def timed(
     whole = replace(stage, epochs=epochs, patience=epochs)
 
     def turn() -> None:
-        run_stage(whole, network, train, held_out, generators, Silent())
+        run_stage(whole, network, train, held_out, generators, Progress())
 
     return cost(turn, 1, 1, train.y.device).wall
 

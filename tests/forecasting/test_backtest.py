@@ -15,7 +15,7 @@ from tests.forecasting.test_forecaster import forecaster, panel, same_networks
 
 from calibrant import AdaptiveRecalibrator, Forecaster, backtest, evaluate
 from calibrant.errors import CalibrantError, DataWarning
-from calibrant.training import Silent
+from calibrant.training import Progress
 
 LEVELS = [0.05, 0.3, 0.5, 0.9]
 
@@ -160,7 +160,7 @@ def test_every_training_says_which_it_is_and_how_long_all_take(
     headings: list[bool | str] = []
     monkeypatch.setattr(
         "calibrant.estimators.train.open_progress",
-        lambda verbose: headings.append(verbose) or Silent(),
+        lambda verbose: headings.append(verbose) or Progress(),
     )
     model = forecaster(horizon=2)
     backtest(model, wave(130), start=100, policy="refit", every=15, verbose=True)

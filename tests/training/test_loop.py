@@ -14,9 +14,9 @@ from calibrant.losses import negative_log_likelihood
 from calibrant.networks import MemberNetworks, NetworkSpec
 from calibrant.threads import Threads
 from calibrant.training import (
+    Progress,
     Record,
     Rows,
-    Silent,
     Stage,
     resolve_device,
     run_stage,
@@ -60,7 +60,7 @@ def make_stage(**changes) -> Stage:
 def run(stage: Stage, network: MemberNetworks, seeds: Sequence[int] = (0,)) -> list[Record]:
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
     train, held_out = make_rows(200, 1), make_rows(80, 2)
-    return run_stage(stage, network, train, held_out, generators, Silent())[0]
+    return run_stage(stage, network, train, held_out, generators, Progress())[0]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_step_gets_the_threads_that_its_products_are_worth(
     x = torch.randn(rows, 2)
     data = Rows(x, x[:, 0], torch.ones(rows))
     stage = make_stage(loss=loss, epochs=5, batch_size=rows)
-    run_stage(stage, network, data, data, [torch.Generator().manual_seed(0)], Silent())
+    run_stage(stage, network, data, data, [torch.Generator().manual_seed(0)], Progress())
     assert used == expected
     assert torch.get_num_threads() == 4
 

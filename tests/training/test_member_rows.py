@@ -6,7 +6,7 @@ import torch
 
 from calibrant.losses import negative_log_likelihood
 from calibrant.networks import MemberNetworks, NetworkSpec
-from calibrant.training import MemberRows, Rows, SeriesWindows, Silent, Stage, run_stage
+from calibrant.training import MemberRows, Progress, Rows, SeriesWindows, Stage, run_stage
 from calibrant.training.averaging import WeightAverage
 
 
@@ -80,7 +80,7 @@ def test_rows_of_others_do_not_touch_a_member() -> None:
             weight_decay=0.0, patience=3, keep_best=False,
         )  # fmt: skip
         generators = [torch.Generator().manual_seed(seed) for seed in (0, 1)]
-        run_stage(stage, network, parts, parts, generators, Silent())
+        run_stage(stage, network, parts, parts, generators, Progress())
         return network.by_name()["output.weight"].clone()
 
     torch.manual_seed(1)

@@ -6,7 +6,7 @@ import torch
 
 from calibrant.losses import negative_log_likelihood
 from calibrant.networks import MemberNetworks, NetworkSpec
-from calibrant.training import Rows, SeriesWindows, Silent, Stage, run_stage
+from calibrant.training import Progress, Rows, SeriesWindows, Stage, run_stage
 from calibrant.training import rows as rows_module
 from calibrant.training.loop import validation_score
 
@@ -39,7 +39,7 @@ STAGE = Stage(
 
 def run(network: MemberNetworks, *orders: int) -> None:
     generators = [torch.Generator().manual_seed(seed) for seed in orders]
-    run_stage(STAGE, network, make_rows(128, 1), make_rows(50, 2), generators, Silent())
+    run_stage(STAGE, network, make_rows(128, 1), make_rows(50, 2), generators, Progress())
 
 
 def test_windows_are_gathered_row_by_row() -> None:

@@ -8,7 +8,6 @@ from calibrant.training.loop import run_stage, step_seconds
 from calibrant.training.progress import (
     Progress,
     ProgressBar,
-    Silent,
     open_progress,
     open_row_progress,
 )
@@ -28,7 +27,6 @@ __all__ = [
     "Record",
     "Rows",
     "SeriesWindows",
-    "Silent",
     "Stage",
     "StreamedRows",
     "Workers",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch import Tensor
 
@@ -29,49 +28,27 @@ class Snapshot(NamedTuple):
     crps: float | None  # mean over rows and members; None if the score of the stage is CRPS
 
 
-class Progress(Protocol):
-    """Receives every epoch of every stage."""
+class Progress(AbstractContextManager["Progress"]):
+    """Receives every epoch of every stage; by itself it shows nothing."""
+
+    def __exit__(self, *_: object) -> None: ...
 
     def start(self, stage: Stage) -> None:
         """Begin a stage."""
-        ...
 
     def within(self, stage: Stage, epoch: int, n_rows: int, done: int) -> None:
         """Report how many of the rows of an epoch are done."""
-        ...
 
     def advance(
         self, stage: Stage, record: Record, best: float, snapshot: Callable[[], Snapshot] | None
     ) -> None:
         """Report a finished epoch; `snapshot`, when called, computes more to show."""
-        ...
 
     def finish(self, stage: Stage) -> None:
         """End a stage, possibly early."""
-        ...
 
 
-class Silent(AbstractContextManager["Silent"]):
-    """No output at all."""
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def start(self, stage: Stage) -> None:
-        """Do nothing."""
-
-    def within(self, stage: Stage, epoch: int, n_rows: int, done: int) -> None:
-        """Do nothing."""
-
-    def advance(
-        self, stage: Stage, record: Record, best: float, snapshot: Callable[[], Snapshot] | None
-    ) -> None:
-        """Do nothing."""
-
-    def finish(self, stage: Stage) -> None:
-        """Do nothing."""
-
-
-class ProgressBar(AbstractContextManager["ProgressBar"]):
+class ProgressBar(Progress):
     """One bar per stage with the time left, and below them the scores of the last epoch.
 
     The time left is an upper bound, because a stage may stop early. Scores are in units of the
@@ -114,12 +91,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self._bars.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
     def start(self, stage: Stage) -> None:
@@ -168,13 +140,13 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self._bars.figures = ""  # the last epoch need not be the one that is kept
 
 
-def open_progress(verbose: bool | str) -> ProgressBar | Silent:
+def open_progress(verbose: bool | str) -> Progress:
     """Return a progress bar if `verbose`, under it as a heading, else no output.
 
     Use it as a context manager.
     """
     if not verbose:
-        return Silent()
+        return Progress()
     return ProgressBar(heading=verbose if isinstance(verbose, str) else "")
 
 
