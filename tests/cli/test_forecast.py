@@ -133,6 +133,8 @@ def test_back_test_scores_for_machines(run, series) -> None:
             "as many rows from `start` on, but there are 10",
         ),
         ("backtest", ["--target", "y", "--start", 500], "must leave rows on both sides"),
+        ("backtest", ["--target", "y", "--start", -9, "--engine", "spark"], "got 'spark'"),
+        ("backtest", ["--target", "y", "--start", -9, "--address", "auto"], "names a Ray cluster"),
     ],
 )
 def test_bad_input(run, series, command, options, message) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from tests.engines import jobs
 
-from calibrant.engines import run_in_processes, run_on_ray, run_serial
-from calibrant.errors import MissingDependencyError
+from calibrant.engines import choice, make_engine, run_in_processes, run_on_ray, run_serial
+from calibrant.errors import MissingDependencyError, ParameterError
 
 ROOT = Path(__file__).resolve().parents[2]
 needs_ray = pytest.mark.skipif(
@@ -30,6 +30,14 @@ Engine = Callable[..., Iterator[tuple[int, Any]]]
 
 def test_serial() -> None:
     assert list(run_serial(abs, [3, -4])) == [(3, 3), (-4, 4)]
+
+
+def test_engines_by_name() -> None:
+    assert list(make_engine("processes", workers=1)(abs, [-4])) == [(-4, 4)]
+    with pytest.raises(ParameterError, match="must be one of serial, processes, ray; got 'spark'"):
+        make_engine("spark")
+    with pytest.raises(ParameterError, match="names a Ray cluster, but the engine is 'serial'"):
+        make_engine("serial", address="auto")
 
 
 @pytest.mark.slow
@@ -89,3 +97,13 @@ def test_ray_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'calibrant\[ray\]'"):
         list(run_on_ray(abs, [1]))
+
+
+def test_workers_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice.os, "sched_getaffinity", lambda _: range(16), raising=False)
+    monkeypatch.setattr(choice, "_free_bytes", lambda: 4.6e9)
+    assert choice.default_workers("cpu") == 3
+    monkeypatch.setattr(choice, "_free_bytes", lambda: 1e8)
+    assert choice.default_workers("cpu") == 1
+    monkeypatch.setattr(choice, "_free_bytes", lambda: 1e12)
+    assert choice.default_workers("cpu") == 16

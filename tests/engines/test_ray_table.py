@@ -12,16 +12,18 @@ import pandas as pd
 import pytest
 import torch
 
+from calibrant import Forecaster, backtest
 from calibrant.engines import (
     PredictFrame,
     RayFit,
     default_scaling,
     fit_on_ray,
+    make_engine,
     map_on_ray,
     ray_cluster,
 )
 from calibrant.errors import DataError
-from calibrant.estimators import MMDRegressor
+from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor
 from calibrant.tables import ParquetSource
 
 N = 1200
@@ -150,6 +152,17 @@ def test_on_the_command_line(ray, source: ParquetSource, tmp_path: Path) -> None
     found = CliRunner().invoke(app, ["predict", model, data, "--out", out, *cluster])
     assert found.exit_code == 0, found.output
     assert sorted(pd.read_parquet(out)["row"]) == list(range(N))
+
+
+@pytest.mark.slow
+def test_models_of_a_back_test_are_trained_side_by_side(ray) -> None:
+    y = np.sin(np.arange(160) / 5) + 0.1 * np.random.default_rng(0).normal(size=160)
+    small = HeteroscedasticRegressor(hidden=(8,), epochs=2, device="cpu")
+    one, other = (
+        backtest(Forecaster(small, random_state=0), y, start=130, policy="refit", every=15, run=run)
+        for run in (None, make_engine("ray", workers=2, device="cpu"))
+    )
+    np.testing.assert_allclose(one.dist.ppf(0.9), other.dist.ppf(0.9), rtol=1e-5)
 
 
 @pytest.mark.slow

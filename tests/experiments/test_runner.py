@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -126,9 +127,10 @@ def test_a_failure_is_told_and_stored_nowhere(
 def test_a_cell_whose_process_dies_twice_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        runner, "run_in_processes", lambda work, cells, workers: ((cell, None) for cell in cells)
-    )
+    def dying(work: Any, cells: Any) -> Any:
+        yield from ((cell, None) for cell in cells)
+
+    monkeypatch.setattr(runner, "make_engine", lambda *args, **options: dying)
     cell = Cell("honest", "wine", "hnn", 0)
     (outcome,) = run_cells([cell], Store(tmp_path), PAPER, workers=1)
     assert (outcome.status, outcome.message) == ("failed", "its process was killed twice")
@@ -144,13 +146,3 @@ def test_a_cell_whose_process_dies_twice_is_told(
 def test_bad_engines(tmp_path: Path, options: dict[str, str], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         run_cells([], Store(tmp_path), PAPER, **options)
-
-
-def test_workers_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner.os, "sched_getaffinity", lambda _: range(16), raising=False)
-    monkeypatch.setattr(runner, "_free_bytes", lambda: 4.6e9)
-    assert runner.default_workers("cpu") == 3
-    monkeypatch.setattr(runner, "_free_bytes", lambda: 1e8)
-    assert runner.default_workers("cpu") == 1
-    monkeypatch.setattr(runner, "_free_bytes", lambda: 1e12)
-    assert runner.default_workers("cpu") == 16

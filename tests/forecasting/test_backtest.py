@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +114,32 @@ def test_refit_trains_again_every_so_often() -> None:
         found = result.by_horizon[step].dist[12].ppf(LEVELS)[0]
         np.testing.assert_allclose(fresh.predict_quantiles(step, alpha=LEVELS)[0], found)
         assert len(result.by_horizon[step]) == 31 - step
+
+
+def test_refits_side_by_side_are_those_one_after_another() -> None:
+    """By an engine whose workers are other processes, and end in another order."""
+
+    def backwards(function: Any, items: Any) -> Any:
+        found = [(item, pickle.loads(pickle.dumps(partial(function, item)))()) for item in items]
+        yield from reversed(found)
+
+    options: Any = {"start": 100, "policy": "refit", "every": 12}
+    one, other = (
+        backtest(forecaster(), wave(130), **options, run=run) for run in (None, backwards)
+    )
+    for step, found in one.by_horizon.items():
+        np.testing.assert_array_equal(
+            found.dist.ppf(LEVELS), other.by_horizon[step].dist.ppf(LEVELS)
+        )
+    assert same_networks(one.forecaster, other.forecaster)
+
+
+def test_a_worker_that_dies_ends_the_back_test() -> None:
+    def dying(function: Any, items: Any) -> Any:
+        yield from ((item, None) for item in items)
+
+    with pytest.raises(CalibrantError, match="killed twice while it trained"):
+        backtest(forecaster(), wave(130), start=100, policy="refit", run=dying)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from itertools import count
+from collections.abc import Iterator
+from itertools import count, islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from calibrant import evaluate
-from calibrant.errors import DataError, ParameterError
+from calibrant.errors import CalibrantError, DataError, ParameterError
 from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor, Training
 from calibrant.experiments.estimates import Estimate
 from calibrant.tuning import TuningResult, search, tune
@@ -54,6 +55,33 @@ def test_a_bad_setting_is_found_and_clearly_better(ticking: None) -> None:
     assert evaluate(found.model.predict_dist(X), y).r2 > 0.5
     assert bad.lr == 1e-6  # the model itself is left as it is
     assert not hasattr(bad, "predictor_")
+
+
+def test_trials_run_side_by_side(ticking: None) -> None:
+    X, y = table()
+    waiting: list[int] = []
+
+    def in_pairs(function: Any, items: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
+        while pair := list(islice(items, 2)):
+            waiting.append(len(pair))
+            yield from [(item, function(item)) for item in reversed(pair)]
+
+    found = tune(MODEL, X, y, minutes=0.3, folds=2, run=in_pairs, refit=False)
+    assert waiting[0] == 1  # all others are compared with the first
+    assert 2 in waiting
+    assert found.trials + found.pruned == sum(waiting)
+    assert found.crps <= found.default_crps
+
+
+def test_a_trial_whose_worker_dies_is_told(ticking: None, tmp_path: Path) -> None:
+    def dying(function: Any, items: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
+        yield from ((item, None) for item in items)
+
+    storage = f"sqlite:///{tmp_path / 'study.db'}"
+    with pytest.raises(CalibrantError, match="A worker was killed twice"):
+        tune(MODEL, *table(), minutes=0.3, folds=2, run=dying, storage=storage)
+    found = tune(MODEL, *table(), minutes=1e-3, folds=2, storage=storage, refit=False)
+    assert [each.state.name for each in found.study.trials[:2]] == ["FAIL", "COMPLETE"]
 
 
 def test_what_is_no_better_changes_nothing(ticking: None) -> None:

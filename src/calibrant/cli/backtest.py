@@ -57,6 +57,9 @@ def backtest(
     report: series_option.Report = None,
     policy: Policy = "update",
     every: Every = None,
+    engine: option.Engine = "serial",
+    workers: option.Workers = None,
+    address: option.Address = None,
     out: Rows = None,
     force: option.Force = False,
     quiet: option.Silent = False,
@@ -65,12 +68,14 @@ def backtest(
     """Forecast every row from --start on with what was known before it, and score that.
 
     Scores are printed by horizon and over time, ECPE beside what a perfect forecaster would show
-    by chance, CRPS beside that of seasonal naive with calibrated intervals.
+    by chance, CRPS beside that of seasonal naive with calibrated intervals. With --policy refit,
+    an --engine trains the models side by side.
     """
     check_table_output(out, force=force)
     check_output(figure, force=force)
     check_output(report, force=force)
     from calibrant.cli._series import make_forecaster, read_series
+    from calibrant.engines import make_engine
     from calibrant.forecasting import backtest as run_backtest
 
     messages = Messages(quiet=quiet)
@@ -78,6 +83,8 @@ def backtest(
     series = read_series(data, roles, messages)
     model = make_forecaster(series, horizon, window, network, epochs, random_state=seed)
     how: dict[str, Any] = {"start": _position_or_time(start), "policy": policy, "every": every}
+    if engine != "serial" or address is not None:
+        how["run"] = make_engine(engine, workers=workers, address=address)
     with messages.warnings_as_notes():
         result = run_backtest(model, series.y, series.X, verbose=messages.shows_progress, **how)
     if figure is not None:

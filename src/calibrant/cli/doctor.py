@@ -17,7 +17,7 @@ _PACKAGES = ("calibrant", "torch", "numpy", "scipy", "pandas", "scikit-learn", "
 # What each extra of pyproject.toml unlocks.
 _UNLOCKS = {
     "gp": "DeepGPRegressor, deep Gaussian processes",
-    "ray": "fit, predict, bench and compare on a Ray cluster (--engine ray)",
+    "ray": "fit, predict, compare, tune, backtest and bench on Ray (--engine ray)",
     "sktime": "dist.to_skpro(), calibrant.adapters.skpro and .sktime",
     "onnx": "calibrant export, model.to_onnx()",
     "mlflow": "calibrant.adapters.mlflow",

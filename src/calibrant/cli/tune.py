@@ -42,6 +42,9 @@ def tune(
     out: Out = Path("tuning"),
     seed: option.Seed = 0,
     device: option.Device = "auto",
+    engine: option.Engine = "serial",
+    workers: option.Workers = None,
+    address: option.Address = None,
     quiet: option.Quiet = False,
     as_json: option.Json = False,
 ) -> None:
@@ -52,6 +55,7 @@ def tune(
     """
     from calibrant.cli._data import group_labels, read_training_table
     from calibrant.cli.fit import make_model
+    from calibrant.engines import make_engine
     from calibrant.errors import ColumnWarning
     from calibrant.experiments import duration
     from calibrant.tuning import tune as search
@@ -59,6 +63,7 @@ def tune(
     messages = Messages(quiet=quiet)
     table = read_training_table(data, target, [groups, *(drop or [])], messages)
     model = make_model(method, quality, None, device=device)
+    run = make_engine(engine, workers=workers, address=address, device=device)
     trials = [0]
 
     def plan(seconds: float) -> None:
@@ -89,6 +94,7 @@ def tune(
             folds=folds,
             groups=None if groups is None else group_labels(table.rows, groups),
             storage=f"sqlite:///{out / _STUDY}",
+            run=run,
             seed=seed,
             refit=False,
             on_plan=plan,

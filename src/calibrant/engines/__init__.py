@@ -3,12 +3,13 @@
 `run_serial`, `run_in_processes` and `run_on_ray` are generators with the same contract. They take a
 function and items, and yield pairs of an item and its result as items finish. An item is requested
 only when a worker is free for it. A worker that dies loses only the item it was working on, and
-that item is retried once.
+that item is retried once. `make_engine` returns one of them by its name.
 
 `fit_members` trains the networks of one model with any of them. `fit_on_ray` and `predict_on_ray`
 take the rows of one table to the workers of a Ray cluster.
 """
 
+from calibrant.engines.choice import ENGINES, Run, default_workers, make_engine
 from calibrant.engines.processes import run_in_processes
 from calibrant.engines.ray import ray_cluster, run_on_ray
 from calibrant.engines.ray_fit import RayFit, default_scaling, fit_on_ray, train_loop_per_worker
@@ -17,11 +18,15 @@ from calibrant.engines.serial import run_serial
 from calibrant.engines.spread import fit_members
 
 __all__ = [
+    "ENGINES",
     "PredictFrame",
     "RayFit",
+    "Run",
     "default_scaling",
+    "default_workers",
     "fit_members",
     "fit_on_ray",
+    "make_engine",
     "map_on_ray",
     "predict_on_ray",
     "ray_cluster",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import torch
 
+from calibrant.engines.choice import Run
 from calibrant.errors import CalibrantError
 from calibrant.estimators import NetworkRegressor
 from calibrant.estimators.plan import Group, Plan
@@ -17,7 +18,6 @@ from calibrant.networks import MemberNetworks, join_kinds, only_kind
 from calibrant.training import MemberRows, Record
 
 Model = TypeVar("Model", bound=NetworkRegressor)
-Run = Callable[..., Iterator[tuple[Any, Any]]]  # one of the engines, with its options bound
 
 
 def fit_members(model: Model, run: Run, workers: int, *data: Any, **options: Any) -> Model:

@@ -18,7 +18,7 @@ from calibrant.experiments.packed import (
 from calibrant.experiments.paper import PaperExperiment, plan
 from calibrant.experiments.published import PublishedCell, published, published_cells
 from calibrant.experiments.recommendation import Standing
-from calibrant.experiments.runner import ENGINES, Experiment, Outcome, missing, run_cells
+from calibrant.experiments.runner import Experiment, Outcome, missing, run_cells
 from calibrant.experiments.store import Cell, Store
 from calibrant.experiments.tables import (
     PAPER_TABLES,
@@ -36,7 +36,6 @@ __all__ = [
     "CANDIDATES",
     "CLAIMS",
     "DEPTH_STUDY",
-    "ENGINES",
     "METHODS",
     "METRICS",
     "PAPER_TABLES",

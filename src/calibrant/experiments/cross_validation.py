@@ -11,11 +11,12 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from calibrant.engines import default_workers
 from calibrant.errors import CalibrantError
 from calibrant.experiments.candidates import BASELINE, chosen_methods
 from calibrant.experiments.leaderboard import Leaderboard, rank
 from calibrant.experiments.own_table import OwnTable, own_table
-from calibrant.experiments.runner import Outcome, default_workers, missing, run_cells
+from calibrant.experiments.runner import Outcome, missing, run_cells
 from calibrant.experiments.store import Record, Store
 from calibrant.experiments.time_plan import Schedule, TimePlan, plan_time
 

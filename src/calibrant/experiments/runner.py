@@ -7,7 +7,6 @@ of a GPU idle. On a CPU every cell runs by itself, one per core.
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -16,14 +15,10 @@ from functools import partial
 from itertools import takewhile
 from typing import Any, Literal, Protocol
 
-from calibrant.engines import run_in_processes, run_on_ray, run_serial
-from calibrant.errors import CalibrantError, ParameterError
+from calibrant.engines import make_engine
+from calibrant.errors import CalibrantError
 from calibrant.experiments.store import Cell, Record, Store
 
-_BYTES_PER_WORKER = 1.5e9  # torch, one data set and one model
-_MAX_WORKERS_PER_GPU = 4
-
-ENGINES = ("serial", "processes", "ray")
 Batch = tuple[Cell, ...]  # trials of one method on one data set
 
 
@@ -67,23 +62,6 @@ def missing(cells: Iterable[Cell], store: Store, experiment: Experiment) -> list
         for cell in cells
         if (record := store.read(cell)) is None or record["settings"] != experiment.settings(cell)
     ]
-
-
-def default_workers(device: str) -> int:
-    """Number of processes that the cores, the memory and the GPU of this machine allow."""
-    from calibrant.training import resolve_device
-
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    workers = min(cores or 1, max(1, int(_free_bytes() / _BYTES_PER_WORKER)))
-    on_gpu = resolve_device(device).type == "cuda"
-    return min(workers, _MAX_WORKERS_PER_GPU) if on_gpu else workers
-
-
-def _free_bytes() -> float:
-    try:
-        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):  # not available on this system
-        return 4 * _BYTES_PER_WORKER
 
 
 def run_cells(
@@ -133,10 +111,7 @@ def run_cells(
         In the order in which the cells ended, without those that were not started.
     """
     deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
-    if engine not in ENGINES:
-        raise ParameterError(f"engine must be one of {', '.join(ENGINES)}; got {engine!r}.")
-    if address is not None and engine != "ray":
-        raise ParameterError(f"address names a Ray cluster, but the engine is {engine!r}.")
+    run = make_engine(engine, workers=workers, address=address, device=device)
     if not cells:
         return []
     if together is None:
@@ -145,7 +120,6 @@ def run_cells(
     with Coordinator(store, experiment, on_outcome) as coordinator:
         in_time = takewhile(lambda _: time.monotonic() < deadline, batches)
         claimed = coordinator.claim(batch for batch in in_time if fits(batch[0]))
-        run = _engine(engine, device, workers, address, len(batches))
         for batch, result in run(partial(_compute, experiment, device), claimed):
             coordinator.finish(batch, result)
     return coordinator.outcomes
@@ -157,18 +131,6 @@ def _on_gpu(device: str, engine: str) -> bool:
     if engine == "ray":  # the devices of this machine say nothing about those of a cluster
         return device.startswith("cuda")
     return resolve_device(device).type == "cuda"
-
-
-def _engine(
-    name: str, device: str, workers: int | None, address: str | None, batches: int
-) -> Callable[..., Iterator[tuple[Batch, list[Record] | str | None]]]:
-    """The function that runs batches, with its options bound."""
-    if name == "serial":
-        return run_serial
-    if name == "processes":
-        n = min(workers or default_workers(device), batches)
-        return partial(run_in_processes, workers=n)
-    return partial(run_on_ray, address=address, workers=workers, use_gpu=device != "cpu")
 
 
 def _batches(cells: Iterable[Cell], experiment: Experiment, most: int) -> list[Batch]:

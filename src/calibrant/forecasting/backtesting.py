@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import operator
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from calibrant.distributions import Distribution, concatenate
-from calibrant.errors import DataError, ParameterError
+from calibrant.errors import CalibrantError, DataError, ParameterError
 from calibrant.forecasting._backtest import Backtest, Forecasts
 from calibrant.forecasting._checkpoint import train
 from calibrant.forecasting._checks import check_parameters
@@ -27,6 +28,7 @@ from calibrant.forecasting.series_frame import SeriesFrame
 from calibrant.recalibration import AdaptiveRecalibrator
 
 Policy = Literal["update", "refit", "static"]
+Run = Callable[..., Iterator[tuple[Any, Any]]]  # an engine: of a function and items
 
 _REFITS = 10  # by default
 
@@ -40,6 +42,7 @@ def backtest(
     policy: Policy = "update",
     every: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    run: Run | None = None,
     verbose: bool = False,
 ) -> Backtest:
     """Forecast every row from `start` on from the rows before it.
@@ -68,6 +71,9 @@ def backtest(
     checkpoint : path, optional
         Folder for the trained models: an interrupted back-test, run again, trains only what is
         missing. It needs a `random_state` that is a number or None.
+    run : callable, optional
+        An engine that trains the models of "refit" side by side, with the same result, such as
+        ``calibrant.engines.make_engine("ray")``. All its workers must reach `checkpoint`.
     verbose : bool, default False
         Show progress.
 
@@ -99,36 +105,60 @@ def backtest(
     made: dict[int, list[StepForecasts]] = {step: [] for step in found}
     shows = model.verbose or verbose
     countdown = Countdown("Training", len(blocks))
-
-    def train_next() -> None:
-        model.verbose = countdown.next() if shows and len(blocks) > 1 else shows
-        train(model, checkpoint)
-
     model._prepare(_training_rows(series, times[first]))
     model.fh_ = list(found)
-    train_next()
     encoded = model.design_.covariates.encode(series)
+
+    def untrained() -> Iterator[tuple[int, Forecaster]]:
+        for number, (begin, _) in enumerate(blocks):
+            one = copy.copy(model)
+            if number:
+                one.series_ = encoded.before(times[begin])
+            heading = countdown.next() if len(blocks) > 1 else True
+            one.verbose = shows and run is None and heading
+            yield number, one
+
     step = series.clock.step
-    for begin, stop in blocks:
-        last = stop == len(times)
+    trained = _trained(untrained(), partial(_train, checkpoint), run or _one_by_one)
+    for (begin, stop), fitted in zip(blocks, trained, strict=True):
         # The forecasts of this block reach beyond it, where the next training must not look.
-        ahead = model if last else copy.deepcopy(model)
-        until = np.inf if last else times[stop] - step
+        until = np.inf if stop == len(times) else times[stop] - step
         reach = stop + model.horizon - 1
         known = encoded.before(times[reach] if reach < len(times) else np.inf)
-        for h, part, raw in _forecasts(ahead, known, times[begin] - step, until, policy):
+        for h, part, raw in _forecasts(fitted, known, times[begin] - step, until, policy):
             found[h].append(part)
             made[h].append(raw)
-        if not last:
-            model.series_ = encoded.before(times[stop])
-            train_next()
-    model.verbose = shows
+    fitted.verbose = shows
     joined = _joined(found)
-    stride = model.steps_[0].stride
+    stride = fitted.steps_[0].stride
     shown = encoded.stacked() if model._is_direct else encoded
     baseline = _baseline(shown, times[first], made, policy, stride)
     tested = int(np.sum(series.tick >= times[first]))
-    return Backtest(joined, model, policy, tested, baseline)
+    return Backtest(joined, fitted, policy, tested, baseline)
+
+
+def _train(checkpoint: str | os.PathLike[str] | None, item: tuple[int, Forecaster]) -> Forecaster:
+    train(item[1], checkpoint)
+    return item[1]
+
+
+def _one_by_one(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    return ((item, function(item)) for item in items)
+
+
+def _trained(
+    models: Iterator[tuple[int, Forecaster]], function: Callable[..., Forecaster], run: Run
+) -> Iterator[Forecaster]:
+    """Trained models in their order, which engines do not keep."""
+    waiting: dict[int, Forecaster] = {}
+    following = 0
+    for (number, _), trained in run(function, models):
+        if trained is None:
+            raise CalibrantError("A worker was killed twice while it trained: is memory too small?")
+        waiting[number] = trained
+        while following in waiting:
+            yield waiting.pop(following)
+            following += 1
 
 
 def _check_reach(steps: Ticks, horizon: int) -> None:

@@ -6,15 +6,18 @@ import hashlib
 import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from calibrant.errors import MissingDependencyError, ParameterError
+from calibrant.engines import Run, run_serial
+from calibrant.errors import CalibrantError, MissingDependencyError, ParameterError
 from calibrant.estimators import NetworkRegressor
 from calibrant.experiments.estimates import paired_difference
 from calibrant.experiments.own_table import OwnTable, own_table
@@ -68,6 +71,7 @@ def tune(
     folds: int = 5,
     groups: ArrayLike | None = None,
     storage: str | None = None,
+    run: Run = run_serial,
     space: Space = search_space,
     seed: int = 0,
     refit: bool = True,
@@ -96,6 +100,10 @@ def tune(
         Rows with the same label stay in one fold; by default those with equal inputs do.
     storage : str, optional
         Such as ``"sqlite:///study.db"``: the same call goes on with the trials stored there.
+    run : callable
+        An engine that trials run on side by side, such as
+        ``calibrant.engines.make_engine("ray")``. Which trials follow then depends on which end
+        first.
     space : callable
         From a trial of Optuna and the model to parameters for ``set_params``; one of your own has
         to return {} for the first trial, whose number is 0.
@@ -143,17 +151,52 @@ def tune(
         )
         if space is search_space:
             study.enqueue_trial(own_settings(model))
-        on_trial(search.run(deadline))
+        for progress in search.trials(run, deadline, most=1):
+            on_trial(progress)
     if space is search_space:
         for suggested in single_changes(model):
             study.enqueue_trial(suggested, skip_if_exists=True)
-    while search.usual_seconds() <= deadline - time.monotonic():
-        on_trial(search.run(deadline))
+    for progress in search.trials(run, deadline):
+        on_trial(progress)
     found = search.result()
     if not refit:
         return found
     fitted = clone(model).set_params(**found.params).fit(X, y, groups=table.groups)
     return replace(found, model=fitted)
+
+
+@dataclass(frozen=True, eq=False)
+class _Item:
+    """A trial to run: its settings, and the CRPS of the best one so far on each fold."""
+
+    number: int
+    params: dict[str, Any]
+    best: tuple[float, ...] | None
+
+
+class _Found(NamedTuple):
+    """What a trial found: the CRPS of its folds, all of them or as far as it was worth it."""
+
+    scores: list[float]
+    complete: bool
+    seconds: float
+
+
+def _cross_validate(table: OwnTable, model: NetworkRegressor, item: _Item) -> _Found:
+    """Mean CRPS of each fold, as far as the trial is worth it."""
+    start = time.monotonic()
+    scores: list[float] = []
+    for fold in range(len(table.folds)):
+        split = table.split(fold)
+        candidate = clone(model).set_params(**item.params, random_state=table.seed + fold)
+        candidate.fit(split.X_train, split.y_train, **split.hold_out)
+        crps = candidate.predict_dist(split.X_test).crps(split.y_test)
+        scores.append(float(np.mean(crps)))
+        last = fold == len(table.folds) - 1
+        good = item.best is None or np.mean(scores) <= _HOPELESS * np.mean(item.best[: fold + 1])
+        if not good and not (last and np.isfinite(scores[-1])):
+            return _Found(scores, False, time.monotonic() - start)
+    return _Found(scores, True, time.monotonic() - start)
 
 
 class _Search:
@@ -176,60 +219,63 @@ class _Search:
         """How long a trial takes that is not given up."""
         return statistics.median(_seconds(trial) for trial in self.finished)
 
-    def run(self, deadline: float) -> Progress:
-        """Run the next trial to its end, or until it is hopeless."""
-        start = time.monotonic()
-        before = self.finished
-        best = min(before, key=_crps).user_attrs["crps"] if before else None
+    def trials(self, run: Run, deadline: float, most: int | None = None) -> Iterator[Progress]:
+        """Run trials while there is time for one more, or as many as are asked for."""
+        asked: dict[int, Any] = {}
+
+        def items() -> Iterator[_Item]:
+            for _ in count() if most is None else range(most):
+                if most is None and self.usual_seconds() > deadline - time.monotonic():
+                    return
+                trial = self._ask()
+                asked[trial.number] = trial
+                yield self._item(trial)
+
+        try:
+            for item, found in run(partial(_cross_validate, self._table, self._model), items()):
+                if found is None:
+                    raise CalibrantError("A worker was killed twice: is memory too small?")
+                yield self._tell(asked.pop(item.number), found, deadline)
+        except BaseException:  # an interrupt, too: a trial must not stay unfinished in the storage
+            for trial in asked.values():
+                self._study.tell(trial, state=self._states.FAIL)
+            raise
+
+    def _ask(self) -> Any:
         # A seed per trial, so that a search that was interrupted does not suggest the same again.
         self._study.sampler = self._optuna.samplers.TPESampler(
             seed=self._table.seed + len(self._study.trials), n_startup_trials=5
         )
-        trial = self._study.ask()
-        try:
-            params = self._space(trial, self._model)
-            if not before and params:
-                raise ParameterError(
-                    "The first trial must be the model itself: space has to return {} for "
-                    f"trial.number == 0, got {params}."
-                )
-            trial.set_user_attr("params", _as_json(params))
-            state, scores = self._folds(trial, params, best)
-            trial.set_user_attr("crps", scores)
-            trial.set_user_attr("seconds", time.monotonic() - start)
-            done = state == self._states.COMPLETE
-            self._study.tell(trial, float(np.mean(scores)) if done else None, state=state)
-        except BaseException:  # an interrupt, too: a trial must not stay unfinished in the storage
-            self._study.tell(trial, state=self._states.FAIL)
-            raise
+        return self._study.ask()
+
+    def _item(self, trial: Any) -> _Item:
+        before = self.finished
+        params = self._space(trial, self._model)
+        if not before and params:
+            raise ParameterError(
+                "The first trial must be the model itself: space has to return {} for "
+                f"trial.number == 0, got {params}."
+            )
+        trial.set_user_attr("params", _as_json(params))
+        best = tuple(min(before, key=_crps).user_attrs["crps"]) if before else None
+        return _Item(trial.number, params, best)
+
+    def _tell(self, trial: Any, found: _Found, deadline: float) -> Progress:
+        trial.set_user_attr("crps", found.scores)
+        trial.set_user_attr("seconds", found.seconds)
+        for fold in range(len(found.scores)):
+            trial.report(float(np.mean(found.scores[: fold + 1])), fold)
+        mean = float(np.mean(found.scores))
+        state = self._states.COMPLETE if found.complete else self._states.PRUNED
+        self._study.tell(trial, mean if found.complete else None, state=state)
         return Progress(
             number=trial.number,
-            crps=float(np.mean(scores)),
-            folds=len(scores),
+            crps=mean,
+            folds=len(found.scores),
             best=min(map(_crps, self.finished)),
-            seconds=time.monotonic() - start,
+            seconds=found.seconds,
             left=max(0.0, deadline - time.monotonic()),
         )
-
-    def _folds(
-        self, trial: Any, params: dict[str, Any], best: list[float] | None
-    ) -> tuple[Any, list[float]]:
-        """Mean CRPS of each fold, as far as the trial is worth it."""
-        scores: list[float] = []
-        for fold in range(len(self._table.folds)):
-            split = self._table.split(fold)
-            candidate = clone(self._model).set_params(
-                **params, random_state=self._table.seed + fold
-            )
-            candidate.fit(split.X_train, split.y_train, **split.hold_out)
-            crps = candidate.predict_dist(split.X_test).crps(split.y_test)
-            scores.append(float(np.mean(crps)))
-            trial.report(float(np.mean(scores)), fold)
-            last = fold == len(self._table.folds) - 1
-            good = best is None or np.mean(scores) <= _HOPELESS * np.mean(best[: fold + 1])
-            if not good and not (last and np.isfinite(scores[-1])):
-                return self._states.PRUNED, scores
-        return self._states.COMPLETE, scores
 
     def result(self) -> TuningResult:
         """Compare the best trial with the first one."""
