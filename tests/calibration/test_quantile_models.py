@@ -231,7 +231,7 @@ def test_answers_are_read() -> None:
         ([[1.0, 2.0]], [0.9, 0.1], ParameterError, "strictly increasing"),
         ([[1.0, 2.0, 3.0]], [0.1, 0.9], DataError, r"of shape \(n, 2\)"),
         ([[2.0, 1.0]], [0.1, 0.9], DataError, r"must not cross.*sort each row"),
-        ([[np.nan, 1.0]], [0.1, 0.9], DataError, "NaN or infinite quantiles in 1 of 1"),
+        ([[np.nan, 1.0]], [0.1, 0.9], DataError, "in 1 of 1 rows.* Leave these rows out, or rep"),
         (pd.DataFrame({"id": ["a"], "mean": [1.0]}), None, ParameterError, "need their levels"),
         ({"other": 1}, None, ParameterError, r"got one with \['other'\]"),
         ({"probabilities": [[0.5, 0.6]], "edges": [0, 1, 2]}, None, DataError, "sum to 1"),
@@ -242,6 +242,33 @@ def test_answers_are_read() -> None:
 def test_bad_answers_say_what_to_do(answer, levels, error, message) -> None:
     with pytest.raises(error, match=message):
         as_distribution(answer, levels)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda table: table[:, ::-1], "Quantiles must not cross, .* sort each row"),
+        (lambda table: table * np.nan, "NaN or infinite quantiles in 1150 of 1150 rows"),
+        (lambda table: table[:-1], "1149 values for 1150 rows. It must return one prediction per"),
+        (lambda table: table[:, :-1], r"of shape \(n, 19\).* Pass the levels that the model has"),
+    ],
+)
+def test_wrong_answers_for_new_rows_are_refused_as_well(wrong, message, rows) -> None:
+    X, y, _ = rows
+    model = calibrate(
+        lambda X: narrow(X) if len(X) <= 50 else wrong(narrow(X)), X[:50], y[:50], levels=LEVELS
+    )
+    with pytest.raises(DataError, match=message):
+        model.predict_dist(X[50:])
+
+
+def test_levels_outside_0_and_1_are_refused(rows) -> None:
+    X, y, _ = rows
+    model = calibrate(narrow, X[:50], y[:50], levels=LEVELS)
+    with pytest.raises(ParameterError, match=r"coverage must be .*\(0, 1\)"):
+        model.predict_interval(X, coverage=1.2)
+    with pytest.raises(ParameterError, match="Quantile levels must lie in"):
+        model.predict_quantiles(X, alpha=[-0.1, 0.5])
 
 
 def test_lengths_are_compared(rows) -> None:

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibrant.checks import Array, count_rows, take_rows
 from calibrant.distributions import Distribution
-from calibrant.errors import DataError, ParameterError
-from calibrant.recalibration.models import Prediction
+from calibrant.errors import ParameterError
+from calibrant.recalibration.models import Prediction, check_length
 
 Ask = Callable[[Any, Any], Prediction]  # from a fitted model and X to what it predicts
 _PROBED = 4  # calibration rows whose predictions must stay the same
@@ -62,10 +62,7 @@ class ModelSource:
                     f"predicts {now[0]:g} for a row for which it predicted {before[0]:g}. "
                     "Calibrate it again, or calibrate a copy (copy.deepcopy) that nobody refits."
                 )
-        prediction = self.ask(self.model, X)
-        if len(prediction) != (n_rows := count_rows(X)):
-            raise DataError(f"The model predicts {len(prediction)} values for {n_rows} rows.")
-        return prediction
+        return check_length(self.ask(self.model, X), X)
 
     def with_probe(self, X: Any, prediction: Prediction) -> Self:
         """Remember the predictions of the first rows."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import f_oneway
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.utils.validation import has_fit_parameter
@@ -17,6 +19,7 @@ from calibrant.checks.folds import make_folds
 from calibrant.distributions import Distribution, concatenate
 from calibrant.errors import DataError, ParameterError
 
+_CHANCE = 1e-4  # that folds of a calibrated model differ as much
 Prediction = Distribution | Array  # distributions where the model has them, else points (n,)
 
 
@@ -75,8 +78,16 @@ def predicted(model: Any, X: Any) -> Prediction:
     prediction: Prediction = (
         made if isinstance(made, Distribution) else finite_numbers(made, "The model's predictions")
     )
+    return check_length(prediction, X)
+
+
+def check_length(prediction: Prediction, X: Any) -> Prediction:
+    """Return predictions if there is one for every row of X."""
     if len(prediction) != (n_rows := count_rows(X)):
-        raise DataError(f"The model predicts {len(prediction)} values for {n_rows} rows.")
+        raise DataError(
+            f"The model predicts {len(prediction)} values for {n_rows} rows. It must return one "
+            "prediction per row of X."
+        )
     return prediction
 
 
@@ -104,11 +115,13 @@ def out_of_fold(
     labels = None if groups is None else np.asarray(groups)
     if labels is not None and labels.shape != y.shape:
         raise DataError(f"groups must have one label per row, {y.shape}, got {labels.shape}.")
-    parts, held_out = [], []
+    parts: list[Prediction] = []
+    held_out: list[Index] = []
     for train, test in make_folds(cv, X, y, labels):
         fitted = _fit_clone(model, X, y, weight, labels, train)
         parts.append(predict(fitted, take_rows(X, test)))
         held_out.append(test)
+    _warn_if_folds_differ(type(model).__name__, parts, [y[test] for test in held_out])
     whole = _fit_clone(model, X, y, weight, labels, np.arange(len(y)))
     return _joined(parts), np.concatenate(held_out), whole
 
@@ -130,6 +143,31 @@ def _fit_clone(
     if groups is not None and has_fit_parameter(model, "groups"):
         options["groups"] = groups[rows]
     return clone(model).fit(take_rows(X, rows), y[rows], **options)
+
+
+def _warn_if_folds_differ(name: str, parts: Sequence[Prediction], targets: Sequence[Array]) -> None:
+    """Warn if clones differ in how wide they predict: then so may the one fitted on all rows.
+
+    ``|F(y) - 1/2|`` of held-out rows is compared between folds by an analysis of variance.
+    """
+    away = [
+        np.abs(dist.cdf(y) - 0.5)
+        for dist, y in zip(parts, targets, strict=True)
+        if isinstance(dist, Distribution) and len(y) >= 2
+    ]
+    if len(away) < 2 or np.ptp(np.concatenate(away)) == 0:
+        return
+    chance = f_oneway(*away).pvalue
+    if chance < _CHANCE:
+        covered = [float(np.mean(own < 0.25)) for own in away]
+        warnings.warn(
+            f"The calibration of {name} differs from fit to fit: 50% intervals cover "
+            f"{min(covered):.0%} to {max(covered):.0%} of the rows of a fold. What all folds show "
+            "may not hold for the model fitted on all rows. Fit it once, or average several fits, "
+            "and calibrate that on other rows.",
+            errors.CalibrantWarning,
+            stacklevel=5,
+        )
 
 
 def _joined(parts: list[Prediction]) -> Prediction:
