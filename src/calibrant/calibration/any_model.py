@@ -61,7 +61,8 @@ def calibrate(
           on;
         - an **unfitted** regressor of scikit-learn, LightGBM, XGBoost, CatBoost or with their
           methods: clones are fitted without one fold each and predict that fold, and one is fitted
-          on all rows;
+          on all rows. A warning tells where the clones are too different for that, as networks
+          may be;
         - a **fitted** regressor: X, y are calibration rows that it was not fitted on. Residuals of
           training rows would be too small;
         - a model of quantiles or distributions, fitted or not, as above: quantile-forest, CatBoost
