@@ -163,9 +163,7 @@ def test_a_model_that_changes_is_noticed(rows, fresh, quick) -> None:
 def test_bad_input_says_what_to_do(rows) -> None:
     X, y, _ = rows
     fitted = LinearRegression().fit(X, y)
-    with pytest.raises(
-        DataError, match=r"at least 20 rows, got 10. Pass more, or"
-    ):
+    with pytest.raises(DataError, match=r"at least 20 rows, got 10. Pass more, or"):
         calibrate(fitted, X[:10], y[:10])
     with pytest.raises(DataError, match="20 rows to learn the correction from, got 18"):
         calibrate(fitted, X[:26], y[:26], guarantee=True)

@@ -95,6 +95,11 @@ def test_saved_and_loaded_with_a_fresh_module(fitted, tmp_path) -> None:
         load_model(tmp_path / "model")
 
 
+def test_the_graph_of_onnx_reads_one_matrix(fitted, tmp_path) -> None:
+    with pytest.raises(ParameterError, match=r"inputs can't be exported.* Save the model"):
+        fitted[0].to_onnx(tmp_path / "model.onnx")
+
+
 def test_calibrate_takes_the_same_inputs(fitted, tmp_path) -> None:
     model, _, _ = fitted
     made = calibrate(model, rows(NEW, slice(150)), Y_NEW[:150])

@@ -14,6 +14,7 @@ from calibrant import (
     DeepEnsembleRegressor,
     EnsembleLikelihoodRegressor,
     HeteroscedasticRegressor,
+    LaplaceRegressor,
     MCDropoutRegressor,
     MMDRegressor,
     QuantileNetworkRegressor,
@@ -113,6 +114,7 @@ def test_the_model_itself_stays_as_it_is() -> None:
     [
         (MCDropoutRegressor(**QUICK, passes=4), "dropout passes can't be exported. Use MMD"),
         (QuantileNetworkRegressor(**QUICK), "QuantileHead can't be exported. Use MMDRegressor"),
+        (LaplaceRegressor(**QUICK), "can't be exported. Use MMDRegressor"),
     ],
 )
 def test_methods_that_cannot_be_exported(model: NetworkRegressor, message: str) -> None:

@@ -349,6 +349,12 @@ def check_exportable(predictor: Predictor) -> None:
             f"one would compare every row with all of them; at most {_MOST_NEIGHBOURS:,} can be "
             'exported. Fit it with ensemble=Ensemble(kinds=("relu", "silu")), without neighbours.'
         )
+    if getattr(predictor.specs[0], "inputs", ()):
+        raise ParameterError(
+            "A network of several inputs can't be exported: the graph reads one matrix, and "
+            "runtimes have no convolutions in float64. Save the model (save, or "
+            "calibrant.adapters.mlflow) and predict with calibrant."
+        )
     if getattr(combine, "passes", 0):
         raise ParameterError(f"Monte-Carlo dropout passes can't be exported. {instead}")
     combined = isinstance(combine, SingleNetwork | MatchedMoments | WeightedMixture | PointSpread)
