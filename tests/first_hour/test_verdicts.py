@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
 
-import calibrant
-from calibrant import HeteroscedasticRegressor, evaluate, recalibrate
+from calibrant import (
+    ConformalRecalibrator,
+    Forecaster,
+    HeteroscedasticRegressor,
+    MMDRegressor,
+    evaluate,
+    recalibrate,
+)
 from calibrant.distributions import Distribution, Normal
 from calibrant.report import build_report
 
@@ -62,7 +69,7 @@ def test_recalibration_within_groups_that_overlap_mends_them() -> None:
     before = evaluate(model.predict_dist(rows[test][["size"]]), y[test], groups=groups)
     mended = recalibrate(model, rows[held], y[held], groups=["zone", "rain"])
     after = evaluate(mended.predict_dist(rows[test]), y[test], groups=groups)
-    assert before.state == "bad" or before.state == "mixed"
+    assert before.state in {"bad", "mixed"}
     assert "zone" in before.verdict
     off = abs(after.groups.coverage - 0.9)
     assert (off < 0.035).all()
@@ -72,17 +79,14 @@ def test_recalibration_within_groups_that_overlap_mends_them() -> None:
 @pytest.mark.parametrize(
     "function",
     [
-        MethodOf.predict_interval
-        for MethodOf in (
-            calibrant.MMDRegressor,
-            calibrant.Forecaster,
-            calibrant.ConformalRecalibrator,
-        )
-    ]
-    + [Distribution.interval],
+        Distribution.interval,
+        MMDRegressor.predict_interval,
+        Forecaster.predict_interval,
+        ConformalRecalibrator.predict_interval,
+    ],
 )
-def test_levels_have_one_name(function) -> None:
-    """`coverage` for intervals; `alpha` and `level` are no names of theirs."""
+def test_levels_have_one_name(function: Callable[..., object]) -> None:
+    """`coverage` for intervals, and none of the other names in use."""
     names = set(inspect.signature(function).parameters)
     assert "coverage" in names
     assert not names & {"alpha", "level", "levels", "confidence"}
