@@ -1,9 +1,9 @@
 """Time what a user waits for, beside LightGBM and CatBoost: python benchmarks/felt.py.
 
 Fit, mean and interval of many rows, one row, save, load, the saved size and the peak of memory. All
-contenders run in this one command, each in a process of its own and on one core, so that ratios
-mean something on a busy machine. LightGBM has three models, of the mean and of the 5% and 95%
-quantiles; CatBoost has one, of mean and variance.
+contenders run in this one command, each in a process of its own and on one core, and CPU time is
+counted, so that ratios mean something on a busy machine. LightGBM has three models, of the mean and
+of the 5% and 95% quantiles; CatBoost has one, of mean and variance.
 """
 
 from __future__ import annotations
@@ -161,12 +161,12 @@ def draw(rows: int, new_rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def seconds(work: Callable[[], object], repeats: int = 1) -> float:
-    """Duration; of several, the first quartile, because other programs only add to it."""
+    """CPU time on one core, which other programs hardly add to; of several the first quartile."""
     durations = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         work()
-        durations.append(time.perf_counter() - start)
+        durations.append(time.process_time() - start)
     return float(np.quantile(durations, 0.25))
 
 
