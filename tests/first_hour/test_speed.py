@@ -104,14 +104,14 @@ def test_best_needs_less_than_a_gigabyte() -> None:
 
 @pytest.mark.slow
 def test_best_is_small_on_disk(tmp_path: Path) -> None:
-    """For 600 rows 1.3 MB where one kind of networks is kept, 2.5 with two and 3.7 with three."""
+    """For 600 rows 1 to 1.6 MB for each kind of networks that is kept."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 8))
     y = X[:, 0] + np.sin(2 * X[:, 2]) + 0.3 * np.abs(X[:, 1]) * rng.normal(size=600)
     model = MMDRegressor(quality="best", matching=Matching(epochs=8), random_state=0, device="cpu")
     model.fit(X, y).save(tmp_path / "m")
     kinds = len(model.predictor_.specs)
-    assert sum(file.stat().st_size for file in (tmp_path / "m").iterdir()) < 1.4e6 * kinds
+    assert sum(file.stat().st_size for file in (tmp_path / "m").iterdir()) < 1.7e6 * kinds
 
 
 @pytest.mark.slow
