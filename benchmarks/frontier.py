@@ -30,9 +30,7 @@ import numpy as np
 import pandas as pd
 from quality_pages import (
     between_marks,
-    frontier_sentences,
     frontier_summary,
-    frontier_table,
     read_frontier,
     reported,
 )
@@ -438,7 +436,7 @@ def main() -> None:
             options.results,
         )
     results = reported(read_frontier(options.results))
-    print(f"{frontier_table(results).render('text')}\n{frontier_sentences(results)}")
+    print(frontier_summary(results))
     print(seconds(results).render("text"))
     if options.readme:
         text = options.readme.read_text(encoding="utf-8")

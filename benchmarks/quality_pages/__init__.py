@@ -4,13 +4,7 @@ from .ablation import ablation
 from .calibration import calibration
 from .conditional import conditional
 from .cost import cost
-from .frontier import (
-    frontier_sentences,
-    frontier_summary,
-    frontier_table,
-    read_frontier,
-    reported,
-)
+from .frontier import frontier_summary, read_frontier, reported
 from .leaders import leaders, quality_summary
 from .marks import between_marks
 from .page import quality_page, requirements
@@ -35,9 +29,7 @@ __all__ = [
     "calibration",
     "conditional",
     "cost",
-    "frontier_sentences",
     "frontier_summary",
-    "frontier_table",
     "leaders",
     "quality_page",
     "quality_summary",
