@@ -176,17 +176,17 @@ def adaptive(task: Task, **settings: Any) -> Quantiles:
     )
 
 
-def fitted_forest(task: Task, settings: dict[str, Any]) -> Any:
+def fitted_forest(x: np.ndarray, y: np.ndarray, settings: dict[str, Any]) -> Any:
     import quantile_forest
 
     own = dict(settings)
     extra = own.pop("extra", False)
     kind = "ExtraTreesQuantileRegressor" if extra else "RandomForestQuantileRegressor"
-    return getattr(quantile_forest, kind)(random_state=0, **own).fit(task.x, task.y)
+    return getattr(quantile_forest, kind)(random_state=0, **own).fit(x, y)
 
 
 def forest(task: Task, **settings: Any) -> Quantiles:
-    model = fitted_forest(task, settings)
+    model = fitted_forest(task.x, task.y, settings)
     return lambda: model.predict(task.x_test, quantiles=LEVELS.tolist())
 
 
@@ -194,7 +194,7 @@ def mapped_forest(task: Task, **settings: Any) -> Quantiles:
     """The tuned forest with our calibration map, learned from predictions out of bag."""
     from calibrant.recalibration import fit_pit_map
 
-    model = fitted_forest(task, settings | {"bootstrap": True})
+    model = fitted_forest(task.x, task.y, settings | {"bootstrap": True})
     unseen = model.predict(task.x, quantiles=LEVELS.tolist(), oob_score=True)
     # Between two levels, or within an atom, the PIT value is only known up to these ends.
     left = (unseen < task.y[:, None]).sum(axis=1) / 100
