@@ -55,7 +55,6 @@ METHODS = {
     "mmd-distribution": lambda: mmd(
         matching__match="distribution",
         matching__score_kernel="gaussian",
-        matching__updates="head",
     ),
     "mmd-as-published": lambda: c.MMDRegressor.as_published(matching__epochs=8, **SHORT),
 }

@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from calibrant.estimators import HeteroscedasticRegressor, Matching, MMDRegressor
+from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor
 from calibrant.networks import MemberNetworks, MixtureHead, NetworkSpec
 from calibrant.training import Progress, Rows, SeriesWindows, Stage, run_stage
 
@@ -138,9 +138,8 @@ def with_lightning(train: Rows, held_out: Rows) -> Callable[[], None] | None:
 
 def stages(train: Rows) -> list[Stage]:
     """Both stages of a Gaussian network, for as many epochs as a turn has."""
-    matching = Matching(condition_bandwidth=1.6)
-    model = MMDRegressor(quality="fast", batch_size=BATCH, hidden=HIDDEN, matching=matching)
-    both = model._stages(model.settings(), train)
+    model = MMDRegressor(quality="fast", batch_size=BATCH, hidden=HIDDEN)
+    both = model._stages(model.settings(), None, train)
     return [replace(stage, epochs=EPOCHS, patience=EPOCHS) for stage in both]
 
 

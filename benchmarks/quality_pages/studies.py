@@ -38,7 +38,7 @@ def _best_with(title: str, **changes: Any) -> Method:
 ABLATION = {
     "mmd-best": METHODS["mmd-best"],
     "best-gaussian-head": _best_with("one Gaussian in place of the mixture", components=1),
-    "best-no-periodic": _best_with("no periodic embedding", periodic=0.0),
+    "best-no-periodic": _best_with("no periodic embedding", ensemble__periodic=0.0),
     "best-one-submodel": _best_with("networks without submodels", ensemble__submodels=1),
     "best-no-silu": _best_with("no smooth networks", ensemble__kinds=("relu", "neighbours")),
     "best-no-kernel-score": replace(STAGE_1["mmd-best-stage1"], title="likelihood alone"),

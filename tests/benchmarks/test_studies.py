@@ -41,7 +41,7 @@ def test_an_ablation_changes_what_it_says() -> None:
     assert changed == {
         "mmd-best": set(),
         "best-gaussian-head": {"components"},
-        "best-no-periodic": {"periodic"},
+        "best-no-periodic": {"ensemble__periodic"},
         "best-one-submodel": {"ensemble__submodels"},
         "best-no-silu": {"ensemble__kinds"},
         "best-no-kernel-score": {"epochs", "matching__epochs", "matching__lr"},

@@ -239,7 +239,7 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], str]] = [
     ({"training__weight_decay": -1.0}, "'weight_decay' parameter of Training .* Got -1.0"),
     ({"training__validation_fraction": 1.0}, "'validation_fraction' parameter of Training"),
     ({"training": 5}, "'training' parameter .* must be an instance of .*Training"),
-    ({"beta": 2.0}, "'beta' parameter .* Got 2.0"),
+    ({"training__beta": 2.0}, "'beta' parameter of Training .* Got 2.0"),
     ({"network": "resnet"}, "'network' parameter .* Got 'resnet'"),
     ({"hidden": ()}, "at least one layer"),
     ({"bounds": (1.0, 0.0)}, "bounds must be"),
@@ -257,7 +257,7 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], str]] = [
     ({"matching__epochs": 0}, "'epochs' parameter of Matching .* Got 0"),
     ({"matching__score_weight": -1.0}, "'score_weight' parameter of Matching .* Got -1.0"),
     ({"matching__score_kernel": "laplace"}, "'score_kernel' parameter of Matching"),
-    ({"matching__updates": "body"}, "'updates' parameter of Matching .* Got 'body'"),
+    ({"matching__statistic": "w"}, "'statistic' parameter of Matching .* Got 'w'"),
     ({"matching__bandwidths": "wide"}, "'bandwidths' parameter of Matching .* Got 'wide'"),
     ({"device": "abacus"}, 'device must be "auto"'),
 ]
@@ -384,11 +384,8 @@ def test_weights_are_repetitions_in_the_objective() -> None:
     x, y = rng.normal(size=(9, 2)), rng.normal(size=9)
     weights = np.where(np.arange(9) < 4, 2.0, 1.0)
     twice = np.repeat(np.arange(9), weights.astype(int))
-    model = MMDRegressor(
-        matching=Matching(
-            statistic="v", score_weight=0.7, condition_bandwidth=1.0, bandwidths=[0.5]
-        )
-    )
+    matching = Matching(match="marginal", statistic="v", score_weight=0.7, bandwidths=[0.5])
+    model = MMDRegressor(matching=matching)
 
     def rows(index: np.ndarray, weight: np.ndarray) -> Rows:
         return Rows(*(torch.tensor(a) for a in (x[index], y[index], weight / weight.mean())))

@@ -25,8 +25,8 @@ def linear():
     y = X @ [1.0, -2.0, 0.5] + 3.0 + np.exp(0.3 * X[:, 1]) * rng.normal(size=400)
     weight = rng.uniform(0.5, 2.0, 400)
     settings = QUICK | {"network": torch.nn.Identity(), "epochs": 400, "lr": 1e-2}
-    settings["training"] = Training(patience=100)
-    model = LaplaceRegressor(beta=0.0, **settings)
+    settings["training"] = Training(patience=100, beta=0.0)
+    model = LaplaceRegressor(**settings)
     return model.fit(X, y, weight, validation_data=(X, y, weight)), X, y, weight
 
 

@@ -62,7 +62,7 @@ def test_a_limit_lowers_the_epochs_of_a_quality_and_raises_none() -> None:
         ({"ensemble__kinds": ["neighbours"]}, "kinds must be .* got .'neighbours',"),
         ({"ensemble__kinds": ["relu", "tanh"]}, "kinds must be .* got .'relu', 'tanh'"),
         ({"ensemble__members": 0}, "'members' parameter of Ensemble must be .* Got 0"),
-        ({"periodic": -0.1}, "'periodic' parameter of MMDRegressor must be .* Got -0.1"),
+        ({"ensemble__periodic": -0.1}, "'periodic' parameter of Ensemble must be .* Got -0.1"),
         ({"matching__score_weight": 0.0, "matching__match": None}, "score_weight must be above 0"),
     ],
 )

@@ -13,11 +13,11 @@ from calibrant.estimators.neighbours import NeighbourIndex, Neighbours
 
 
 def make(**changes: Any) -> MMDRegressor:
-    model = MMDRegressor(quality="best", periodic=0.0, hidden=(16,), batch_size=64, epochs=2)
+    model = MMDRegressor(quality="best", hidden=(16,), batch_size=64, epochs=2)
     model.set_params(
         device="cpu",
         random_state=0,
-        ensemble=Ensemble(members=1, submodels=2, kinds=("relu", "neighbours")),
+        ensemble=Ensemble(members=1, submodels=2, kinds=("relu", "neighbours"), periodic=0.0),
         matching=Matching(epochs=20, lr=1e-2),
     )
     return model.set_params(**changes)

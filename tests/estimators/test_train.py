@@ -83,5 +83,5 @@ def test_embeddings_see_wiggles() -> None:
     X = rng.uniform(-3, 3, (900, 1))
     y = np.sin(8 * X[:, 0]) + 0.05 * rng.standard_normal(900)
     few = {"ensemble__kinds": ("relu",), "matching__epochs": 30}
-    seen, unseen = (make(**few, periodic=scale).fit(X, y) for scale in (2.0, 0.0))
+    seen, unseen = (make(**few, ensemble__periodic=scale).fit(X, y) for scale in (2.0, 0.0))
     assert seen.predict_dist(X).crps(y).mean() < 0.5 * unseen.predict_dist(X).crps(y).mean()

@@ -8,6 +8,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -26,6 +27,7 @@ from calibrant.estimators.fit_data import FitData, check_fit_data, may_fall_belo
 from calibrant.estimators.fitted_model import FittedModel
 from calibrant.estimators.html import fit_summary_html
 from calibrant.estimators.inputs import check_inputs
+from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
 from calibrant.estimators.parameters import (
     Constraints,
     GroupedParameters,
@@ -33,7 +35,6 @@ from calibrant.estimators.parameters import (
     Training,
     check_parameters,
     count,
-    non_negative,
     positive,
     share,
 )
@@ -167,12 +168,16 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
             self._check_source(X, y=y, sample_weight=sample_weight, **options)
             if X.n_rows <= X.in_memory_rows:
                 return self._plan(*read_whole(X))
-            training = self.training or Training()
-            data, self.target_name_ = check_source(self, X, training.validation_fraction), X.target
+            data = check_source(self, X, self._training.validation_fraction)
+            self.target_name_ = X.target
         else:
             data = check_fit_data(self, X, y, sample_weight, **options)
             self.target_name_ = name_of(y)
         return self._plan_for(data)
+
+    @property
+    def _training(self) -> Training:
+        return self.training or Training()
 
     def _plan_for(self, data: FitData) -> Plan:
         """Make the plan for checked data."""
@@ -180,7 +185,7 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
             type(self).__name__,
             self._recipe(data),
             data,
-            self.training or Training(),
+            self._training,
             bounds=self.bounds,
             device=self.device,
             verbose=self.verbose,
@@ -195,6 +200,11 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
         self.n_held_out_ = plan.n_held_out
         self.plan_ = plan.in_words()
         return self
+
+    def _likelihood_stage(self, rows: Rows, **options: Any) -> Stage:
+        """Stage 1 of methods that predict normals or mixtures of them."""
+        loss = partial(mean_nll, beta=self._training.beta)
+        return self._stage(rows, loss, mean_nll, pit=pit_values, crps=mean_crps, **options)
 
     def _stage(
         self,
@@ -211,8 +221,7 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
 
         `most_rows` limits the batch size where the user leaves it open.
         """
-        training = self.training or Training()
-        decay = training.weight_decay
+        decay = self._training.weight_decay
         return Stage(
             number=1,
             loss=loss,
@@ -221,7 +230,7 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
             batch_size=self._batch_size(rows, most_rows),
             lr=self.lr,
             weight_decay=weight_decay if decay is None else decay,
-            patience=training.patience,
+            patience=self._training.patience,
             **options,
         )
 
@@ -362,13 +371,11 @@ class BodyParameters:
     network: str | nn.Module = "mlp"
     hidden: Sequence[int] | None = None
     dropout: float | None = None
-    periodic: float | None = None
 
     _parameter_constraints: ClassVar[Constraints] = {
         "network": [StrOptions({"mlp", "lstm", "gru"}), nn.Module],
         "hidden": ["array-like", None],
         "dropout": [share(), None],
-        "periodic": [non_negative(), None],
     }
 
     def resolved_params(self) -> dict[str, Any]:
@@ -383,5 +390,4 @@ class BodyParameters:
             head=head,
             hidden=None if self.hidden is None else tuple(self.hidden),
             dropout=self.dropout,
-            periodic=self.periodic or 0.0,
         )

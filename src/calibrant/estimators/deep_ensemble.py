@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -14,8 +14,8 @@ from torch import Tensor
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
 from calibrant.estimators.combine import MatchedMoments, WeightedMixture
 from calibrant.estimators.fit_data import FitData
-from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
-from calibrant.estimators.parameters import Constraints, count, fraction, non_negative
+from calibrant.estimators.objectives import mean_nll
+from calibrant.estimators.parameters import Constraints, count, non_negative
 from calibrant.estimators.plan import Recipe
 from calibrant.networks import MemberNetworks, gaussian_head
 from calibrant.persistence import savable_model
@@ -50,14 +50,12 @@ class DeepEnsembleRegressor(BodyParameters, NetworkRegressor):
     members: int = 5
     combine: Literal["moments", "mixture"] = "moments"
     adversarial: float = 0.0
-    beta: float = 0.5
     components: int = 1
 
     _parameter_constraints: ClassVar[Constraints] = {
         "members": [count()],
         "combine": [StrOptions({"moments", "mixture"})],
         "adversarial": [non_negative()],
-        "beta": [fraction()],
         "components": [count()],
     }
 
@@ -70,10 +68,11 @@ class DeepEnsembleRegressor(BodyParameters, NetworkRegressor):
         )
 
     def _stages(self, rows: Rows) -> Sequence[Stage]:
-        loss = partial(mean_nll, beta=self.beta)
+        stage = self._likelihood_stage(rows)
         if self.adversarial:
-            loss = partial(adversarial_nll, beta=self.beta, reach=self.adversarial)
-        return [self._stage(rows, loss, mean_nll, pit=pit_values, crps=mean_crps)]
+            loss = partial(adversarial_nll, beta=self._training.beta, reach=self.adversarial)
+            stage = replace(stage, loss=loss)
+        return [stage]
 
 
 def adversarial_nll(network: MemberNetworks, rows: Rows, beta: float, reach: float) -> Tensor:

@@ -35,7 +35,7 @@ class EnsembleLikelihoodRegressor(BodyParameters, NetworkRegressor):
 
     Notes
     -----
-    All other parameters are those of `HeteroscedasticRegressor`, except `beta`.
+    All other parameters are those of `HeteroscedasticRegressor`.
     """
 
     members: int = 5

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 from calibrant.errors import ParameterError
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
 from calibrant.estimators.combine import Combine, MatchedMoments, SingleNetwork
 from calibrant.estimators.fit_data import FitData
-from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
-from calibrant.estimators.parameters import Constraints, count, fraction
+from calibrant.estimators.parameters import Constraints, count
 from calibrant.estimators.plan import Recipe
 from calibrant.networks import gaussian_head
 from calibrant.persistence import savable_model
@@ -29,9 +27,6 @@ class HeteroscedasticRegressor(BodyParameters, NetworkRegressor):
 
     Parameters
     ----------
-    beta : float, default 0.5
-        Safeguard against a collapsing variance: each row is weighted by its predicted variance
-        to this power, held constant (beta-NLL). 0 is the plain likelihood of the paper.
     components : int, default 1
         Gaussians per row: 1 is a mean and a variance, more are a mixture.
     mc_passes : int, default 0
@@ -53,14 +48,12 @@ class HeteroscedasticRegressor(BodyParameters, NetworkRegressor):
     lr : float, default 1e-3
         Learning rate of Adam.
     training : Training
-        Patience, weight decay, scaling and the fraction of rows held out.
+        Patience, weight decay, `beta` of the likelihood, scaling and the fraction of rows held
+        out.
     dropout : float or None
         Share of the hidden units dropped in a training step; recurrent layers drop the same ones
         in all steps of a sequence. None is 0 for the "mlp" and 0.1 for "lstm" and "gru". Ignored
         by your own module.
-    periodic : float or None
-        Initial scale of the learned frequencies of a periodic embedding of the inputs of the "mlp"
-        (`calibrant.networks.PeriodicEmbedding`), such as 0.1; None or 0 is no embedding.
     bounds : (low, high) or None
         Bounds of the target, None on a side without one; ``(0, None)`` keeps every quantile at or
         above 0.
@@ -100,12 +93,10 @@ class HeteroscedasticRegressor(BodyParameters, NetworkRegressor):
     (200, 2, 2)
     """
 
-    beta: float = 0.5
     components: int = 1
     mc_passes: int = 0
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "beta": [fraction()],
         "components": [count()],
         "mc_passes": [count(0)],
     }
@@ -123,5 +114,4 @@ class HeteroscedasticRegressor(BodyParameters, NetworkRegressor):
         return Recipe(network=network, stages=self._stages, combine=combine)
 
     def _stages(self, rows: Rows) -> Sequence[Stage]:
-        loss = partial(mean_nll, beta=self.beta)
-        return [self._stage(rows, loss, mean_nll, pit=pit_values, crps=mean_crps)]
+        return [self._likelihood_stage(rows)]

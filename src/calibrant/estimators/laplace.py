@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -17,8 +16,6 @@ from calibrant.checks import Array
 from calibrant.distributions import Distribution, Normal
 from calibrant.estimators.base import BodyParameters, NetworkRegressor
 from calibrant.estimators.fit_data import FitData
-from calibrant.estimators.objectives import mean_crps, mean_nll, pit_values
-from calibrant.estimators.parameters import Constraints, fraction
 from calibrant.estimators.plan import Plan, Recipe
 from calibrant.estimators.predictor import Predictor
 from calibrant.networks import GaussianHead, MemberNetworks, Networks, only_kind, to_numpy
@@ -44,11 +41,6 @@ class LaplaceRegressor(BodyParameters, NetworkRegressor):
     ``sigma^2 + phi' A^-1 phi``, aleatoric plus epistemic; the epistemic part grows with the
     distance from the training rows.
 
-    Parameters
-    ----------
-    beta : float, default 0.5
-        As in `HeteroscedasticRegressor`.
-
     Notes
     -----
     The alpha with the largest marginal likelihood solves
@@ -69,20 +61,14 @@ class LaplaceRegressor(BodyParameters, NetworkRegressor):
     True
     """
 
-    beta: float = 0.5
-
     _reads_streams: ClassVar[bool] = False
-    _parameter_constraints: ClassVar[Constraints] = {
-        "beta": [fraction()],
-    }
 
     def _recipe(self, data: FitData) -> Recipe:
         network = self._spec(GaussianHead())
         return Recipe(network=network, stages=self._stages, calibrate=add_posterior)
 
     def _stages(self, rows: Rows) -> Sequence[Stage]:
-        loss = partial(mean_nll, beta=self.beta)
-        return [self._stage(rows, loss, mean_nll, pit=pit_values, crps=mean_crps)]
+        return [self._likelihood_stage(rows)]
 
 
 @savable_part

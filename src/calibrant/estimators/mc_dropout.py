@@ -44,7 +44,7 @@ class MCDropoutRegressor(BodyParameters, NetworkRegressor):
 
     Notes
     -----
-    All other parameters are those of `HeteroscedasticRegressor`, except `beta`. With noise, the
+    All other parameters are those of `HeteroscedasticRegressor`. With noise, the
     distributions have ``aleatoric`` and ``epistemic`` parts.
     """
 

@@ -39,7 +39,7 @@ class MCDropoutLikelihoodRegressor(BodyParameters, NetworkRegressor):
 
     Notes
     -----
-    All other parameters are those of `HeteroscedasticRegressor`, except `beta`.
+    All other parameters are those of `HeteroscedasticRegressor`.
     """
 
     dropout: float = 0.3

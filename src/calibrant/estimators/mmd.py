@@ -22,8 +22,6 @@ from calibrant.estimators.fit_data import FitData
 from calibrant.estimators.objectives import (
     mean_crps,
     mean_loss,
-    mean_nll,
-    pit_values,
 )
 from calibrant.estimators.parameters import (
     Constraints,
@@ -32,7 +30,6 @@ from calibrant.estimators.parameters import (
     ParameterGroup,
     Training,
     count,
-    fraction,
     positive,
 )
 from calibrant.estimators.plan import Kind, Recipe, make_plan
@@ -84,8 +81,8 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
     Parameters
     ----------
     quality : {"fast", "default", "best"}, default "default"
-        Training effort. It sets `components`, `periodic`, `epochs`, `hidden` and the fields of
-        `matching` and `ensemble` where they are None. "fast" is one Gaussian network with five
+        Training effort. It sets `components`, `epochs`, `hidden` and the fields of `matching` and
+        `ensemble` where they are None. "fast" is one Gaussian network with five
         epochs of matching given the input. "default" trains by the kernel score: up to 12,000 rows
         ten networks of each kind (``ensemble.kinds``) on five folds, dealt out twice, of two
         submodels (with half as wide layers up to 4,000 rows); on larger tables one of each kind,
@@ -98,10 +95,6 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         over. Predictions then depend on the speed of the machine. Only for the "mlp".
     components : int or None
         Gaussians per row; 1 is a mean and a variance. None is 5, and 1 for "fast".
-    periodic : float or None
-        As in `HeteroscedasticRegressor`; None is 0.1, and 0 for "fast".
-    beta : float, default 0.5
-        As in `HeteroscedasticRegressor`, for stage 1.
     epochs : int or None
         Largest number of epochs of stage 1.
     matching : Matching
@@ -140,7 +133,6 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
     quality: Quality = "default"
     time_budget: float | None = None
     components: int | None = None
-    beta: float = 0.5
     epochs: int | None = None  # type: ignore[assignment]
     matching: Matching | None = None
     ensemble: Ensemble | None = None
@@ -156,7 +148,6 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         "quality": [StrOptions(set(PRESETS))],
         "time_budget": [positive(), None],
         "components": [count(), None],
-        "beta": [fraction()],
         "epochs": [count(), None],
         "matching": [Matching, None],
         "ensemble": [Ensemble, None],
@@ -191,8 +182,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
             batch_size=1024,
             epochs=1000,
             dropout=0.0,
-            beta=0.0,
-            training=Training(scaling="minmax", weight_decay=1e-3, patience=50),
+            training=Training(scaling="minmax", weight_decay=1e-3, patience=50, beta=0.0),
             matching=Matching(
                 match="marginal",
                 score_weight=0.0,
@@ -264,7 +254,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
                 type(self).__name__,
                 self._recipe_of(replace(rung, kinds=kinds), data),
                 data,
-                self.training or Training(),
+                self._training,
                 bounds=None,
                 device=self.device,
                 verbose=False,
@@ -327,16 +317,12 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
 
     def _stages(self, settings: Preset, n_streamed: int | None, rows: Rows) -> Sequence[Stage]:
         matching = self.matching or Matching()
-        first = self._stage(
+        first = self._likelihood_stage(
             rows,
-            partial(mean_nll, beta=self.beta),
-            mean_nll,
             epochs=settings.epochs,
             weight_decay=settings.weight_decay,
             most_rows=settings.batch_size,
             beta2=settings.beta2,
-            pit=pit_values,
-            crps=mean_crps,
         )
         epochs = settings.matching_epochs
         if matching.epochs is None:
@@ -354,7 +340,6 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
             average=settings.average,
             decay=settings.decay,
             seconds=self.time_budget and self.time_budget / len(settings.kinds),
-            updates=matching.updates,
             keep_best=matching.rollback,
             name="kernel score" if settings.match is None else "matching",
             score_name="CRPS",
@@ -373,14 +358,14 @@ class MatchingObjective:
     score_weight : float
     make_matching : callable or None
         Makes the loss of pairs of rows for a `condition_bandwidth`; None for the score alone.
-    condition_bandwidth : float, tensor of shape (1,) or (M,), or None
+    condition_bandwidth : tensor of shape (1,) or (M,), or None
         Bandwidth of the kernel on the inputs, per model or per member.
     """
 
     score_kernel: Kernel
     score_weight: float
     make_matching: Callable[..., DistributionMatchingLoss] | None = None
-    condition_bandwidth: float | Tensor | None = None
+    condition_bandwidth: Tensor | None = None
 
     @cached_property
     def _matching(self) -> DistributionMatchingLoss | None:
@@ -436,8 +421,8 @@ def _matching_objective(matching: Matching, match: Match | None, rows: Rows) -> 
         expectation=matching.expectation,
         kernel=kernel,
     )
-    bandwidth: float | Tensor | None = matching.condition_bandwidth
-    if match == "joint" and bandwidth is None:
+    bandwidth: Tensor | None = None
+    if match == "joint":
         some = rows.take(median_rows(len(rows.y))).flat
         median = median_squared_distance(some)
         bandwidth = 0.1 * torch.as_tensor([median], device=some.device)

@@ -112,6 +112,10 @@ class Training(ParameterGroup):
         Epochs without a better validation score after which training ends.
     weight_decay : float or None
         L2 penalty of Adam; None is 1e-5, and 0 for a deep Gaussian process.
+    beta : float, default 0.5
+        Of Gaussian likelihoods, a safeguard against a collapsing variance: each row is weighted by
+        its predicted variance to this power, held constant (beta-NLL). 0 is the plain likelihood of
+        the paper.
     validation_fraction : float, default 0.2
         Share of the training rows to hold out if `fit` gets neither validation rows nor `cv`.
     scaling : {"standard", "robust", "minmax"} or None
@@ -122,12 +126,14 @@ class Training(ParameterGroup):
 
     patience: int = 20
     weight_decay: float | None = None
+    beta: float = 0.5
     validation_fraction: float = 0.2
     scaling: Scaling | None = None
 
     _parameter_constraints: ClassVar[Constraints] = {
         "patience": [count()],
         "weight_decay": [non_negative(), None],
+        "beta": [fraction()],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "scaling": [StrOptions({"standard", "robust", "minmax"}), None],
     }
@@ -145,7 +151,8 @@ class Matching(ParameterGroup):
     match : {"auto", "joint", "marginal", "distribution"} or None
         Pairs of rows that are matched in addition to the kernel score: none (None), all pairs
         ("marginal", as in the paper), or pairs weighted by the similarity of their inputs
-        ("joint") or of their predictions ("distribution"). The marginal objective can't tell a
+        ("joint": a Gaussian kernel, a tenth of the median squared distance wide) or of their
+        predictions ("distribution"). The marginal objective can't tell a
         collapsed mean with an inflated spread from the truth.
     score_weight : float, default 1
         Weight of the kernel score, the squared MMD between the distribution of a row and its own
@@ -160,10 +167,6 @@ class Matching(ParameterGroup):
     bandwidths : "adaptive", "published" or sequence of float, default "adaptive"
         The h of ``exp(-d^2 / (2 h))`` in squared units of the scaled target; adaptive ones run
         from a twentieth to twice its spread.
-    condition_bandwidth : float or None
-        Bandwidth of the kernel on the inputs; None takes a tenth of the median squared distance.
-    updates : {"all", "head"}, default "all"
-        Train all weights in stage 2, or those of the last layer only.
     rollback : bool, default True
         Return to the epoch of stage 2 with the best held-out CRPS, which may be its start.
     epochs, lr, patience : int, float, int or None
@@ -182,8 +185,6 @@ class Matching(ParameterGroup):
     statistic: Statistic = "u"
     expectation: Expectation = "closed"
     bandwidths: Sequence[float] | Literal["adaptive", "published"] = "adaptive"
-    condition_bandwidth: float | None = None
-    updates: Literal["all", "head"] = "all"
     rollback: bool = True
     epochs: int | None = None
     batch_size: int | Literal["auto"] = "auto"
@@ -199,8 +200,6 @@ class Matching(ParameterGroup):
         "statistic": [StrOptions({"u", "v"})],
         "expectation": [StrOptions({"closed", "sampled"})],
         "bandwidths": [StrOptions({"adaptive", "published"}), "array-like"],
-        "condition_bandwidth": [positive(), None],
-        "updates": [StrOptions({"all", "head"})],
         "rollback": ["boolean"],
         "epochs": [count(), None],
         "batch_size": [count(), StrOptions({"auto"})],
@@ -234,24 +233,30 @@ class Ensemble(ParameterGroup):
         Only for the "mlp".
     kinds : sequence of {"relu", "silu", "neighbours"} or None
         Kinds of networks, as many of each; the CRPS of held-out rows decides their weights. "relu"
-        has a periodic embedding of the inputs (`periodic`), "silu" is smooth and has none,
+        has an embedding of the inputs (`periodic`), "silu" is smooth and has none,
         "neighbours" is a "relu" that also reads the targets of the nearest training rows and the
         predictions of a random forest whose trees have not seen the row; it is left out on tables
         of fewer than 100 or more than 200,000 rows, and where `fit` is told which rows to hold
         out. The model then keeps its training rows, inputs and targets, and `save` writes them:
         consider their size, and who may read them. Only for the "mlp".
+    periodic : float or None
+        Initial scale of the learned frequencies of the periodic embedding of the inputs
+        (`calibrant.networks.PeriodicEmbedding`), such as 0.1; 0 is no embedding. Only for the
+        "mlp".
     """
 
     members: int | None = None
     folds: int | None = None
     submodels: int | None = None
     kinds: Sequence[str] | None = None
+    periodic: float | None = None
 
     _parameter_constraints: ClassVar[Constraints] = {
         "members": [count(), None],
         "folds": [count(0), None],
         "submodels": [count(), None],
         "kinds": ["array-like", None],
+        "periodic": [non_negative(), None],
     }
 
 

@@ -178,7 +178,6 @@ def ladder(n_rows: int) -> list[Preset]:
 PRESET_PARAMETERS = {
     "components": "components",
     "epochs": "epochs",
-    "periodic": "periodic",
     "match": "matching__match",
     "matching_epochs": "matching__epochs",
     "matching_lr": "matching__lr",
@@ -189,6 +188,7 @@ PRESET_PARAMETERS = {
     "folds": "ensemble__folds",
     "submodels": "ensemble__submodels",
     "kinds": "ensemble__kinds",
+    "periodic": "ensemble__periodic",
     "hidden": "hidden",
 }
 

@@ -46,7 +46,7 @@ class QuantileNetworkRegressor(BodyParameters, NetworkRegressor):
 
     Notes
     -----
-    All other parameters are those of `HeteroscedasticRegressor`, except `beta`, `components` and
+    All other parameters are those of `HeteroscedasticRegressor`, except `components` and
     `mc_passes`. The CRPS says little about the tails: beyond the outermost levels they are
     extrapolated from the two nearest ones.
 

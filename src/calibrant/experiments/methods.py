@@ -27,7 +27,7 @@ _PAPER = {
     "epochs": 1000,
     "training__patience": 50,
 }
-_PAPER_HNN = _PAPER | {"beta": 0.0, "dropout": 0.0}
+_PAPER_HNN = _PAPER | {"training__beta": 0.0, "dropout": 0.0}
 # For smoke tests: every line of code runs, but the scores are meaningless.
 _QUICK: dict[str, Any] = {"epochs": 2, "training__patience": 2}
 

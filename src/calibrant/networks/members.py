@@ -183,10 +183,6 @@ class MemberNetworks(nn.Module):
         """Predictive distributions of batch shape (M, n)."""
         return self.head.torch_distribution(self.outputs(x))
 
-    def head_parameters(self) -> list[Tensor]:
-        """Weights of the last layer."""
-        return [w for name, w in self._weights().items() if name.startswith("output.")]
-
     def by_name(self) -> dict[str, Tensor]:
         """Weights and buffers of all members by the names of one network, each (M, ...).
 

@@ -72,8 +72,7 @@ def run_stage(
     """
     device = train.device
     weights = list(network.parameters())
-    parameters = weights if stage.updates == "all" else network.head_parameters()
-    optimiser = Adam(parameters, stage.lr, stage.weight_decay, stage.beta2)
+    optimiser = Adam(weights, stage.lr, stage.weight_decay, stage.beta2)
     batch_size = stage.batch_size if workers is None else workers.share(stage.batch_size)
     checkpoints = None if workers is None else workers.checkpoints
     orders = generators[:: network.size // models] if stage.shared_loss else generators

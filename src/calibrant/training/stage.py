@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Literal
 
 from torch import Tensor
 
@@ -33,8 +32,6 @@ class Stage:
         Decay of Adam's mean of squared gradients.
     seconds : float or None
         Time after which no further epoch is started.
-    updates : {"all", "head"}
-        Which weights are trained.
     keep_best : bool
         Restore the weights of the best epoch at the end, which may be the start (epoch 0).
     average : float
@@ -65,7 +62,6 @@ class Stage:
     patience: int
     beta2: float = 0.999
     seconds: float | None = None
-    updates: Literal["all", "head"] = "all"
     keep_best: bool = True
     average: float = 0.0
     decay: float = 0.0

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _OWN = "own"
 # Positive numbers, searched on a log scale from one part to this many times the model's own.
-_FACTORS = {"lr": 10.0, "matching__lr": 4.0, "periodic": 5.0}
+_FACTORS = {"lr": 10.0, "matching__lr": 4.0, "ensemble__periodic": 5.0}
 # Other values than the model's own, by the text that Optuna stores.
 _CHOICES: dict[str, dict[str, Any]] = {
     "hidden": {
