@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from calibrant import Ensemble, HeteroscedasticRegressor, Matching, MMDRegressor, Windows
-from calibrant.estimators.plan import LEAST_ROWS_PER_FOLD, Plan
+from calibrant.estimators.plan import Plan
+from calibrant.estimators.planning import LEAST_ROWS_PER_FOLD
 
 SMALL: dict[str, Any] = {"hidden": (8, 4), "random_state": 0, "device": "cpu"}
 

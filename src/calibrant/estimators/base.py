@@ -38,7 +38,8 @@ from calibrant.estimators.parameters import (
     positive,
     share,
 )
-from calibrant.estimators.plan import Plan, Recipe, make_plan
+from calibrant.estimators.plan import Plan, Recipe
+from calibrant.estimators.planning import make_plan
 from calibrant.estimators.predictor import Predictor
 from calibrant.estimators.saving import restore_estimator, save_estimator
 from calibrant.estimators.streamed_data import check_source, read_whole

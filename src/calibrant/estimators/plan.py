@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
-
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
+from dataclasses import dataclass, field
 
 from calibrant.estimators.atoms import Atoms
 from calibrant.estimators.combine import Combine, SingleNetwork
-from calibrant.estimators.features import Features, scaled_rows
-from calibrant.estimators.fit_data import FitData, Sample
-from calibrant.estimators.known_targets import KnownTargets
-from calibrant.estimators.parameters import Training
+from calibrant.estimators.features import Features
+from calibrant.estimators.fit_data import Sample
 from calibrant.estimators.predictor import Bounds, Predictor
 from calibrant.estimators.scaling import (
     Scaler,
     Scaling,
-    fit_scaler,
-    fit_target_scaler,
-    scaled_target,
 )
-from calibrant.estimators.several_inputs import fit_scaler_of_several
-from calibrant.estimators.splits import Fold, cross_folds, inner_split
-from calibrant.estimators.windows import Windows
+from calibrant.estimators.splits import Fold
 from calibrant.networks import (
     DeepGPSpec,
     Head,
-    InputShapes,
     MixtureHead,
     Networks,
     NetworkSpec,
-    to_numpy,
 )
-from calibrant.training import BatchSource, MemberRows, Rows, Stage, resolve_device
+from calibrant.training import BatchSource, MemberRows, Rows, Stage
 
 _KIND_NAMES = ("networks", "2nd kind", "3rd kind")
-LEAST_ROWS_PER_FOLD = 5  # with fewer, one part of the rows is held out instead
-_NEIGHBOURS_ROWS = (100, 200_000)  # fewer rows are not near enough, more are slow to search
 
 
 @dataclass(frozen=True)
@@ -196,200 +179,6 @@ class Plan:
     def __str__(self) -> str:
         (_, rows), *lines = self.in_words().items()
         return "\n".join([f"{self.name}: {rows}", *(f"  {name:<9} {text}" for name, text in lines)])
-
-
-def make_plan(
-    name: str,
-    recipe: Recipe,
-    data: FitData,
-    training: Training,
-    *,
-    bounds: Bounds | None,
-    device: str,
-    verbose: bool | str,
-) -> Plan:
-    """Split and scale the rows, and determine the networks and their stages."""
-    split = _split(recipe, data, training.validation_fraction)
-    scaler, target = _fit_scalers(split.train, training.scaling or recipe.scaling, data.inputs)
-    known = _known_targets(recipe, data, split.train, scaler, target)
-    features = Features(scaler, *(() if known is None else (known.index.neighbours, known.forest)))
-    atoms = _atoms(recipe, split.train.y, target)
-    samples = [split.train] if split.held_out is None else [split.train, split.held_out]
-    scaled = scaled_rows(samples, scaler, target, resolve_device(device))
-    kinds = [Kind(recipe.network), *recipe.more_kinds]  # type: ignore[arg-type]
-    groups = []
-    for i, kind in enumerate(kind for kind in kinds if known is not None or not kind.neighbours):
-        rows, train, validation = _group_rows(split, scaled, known if kind.neighbours else None)
-        if data.stream is not None:
-            train = data.stream.scaled(scaler, target, rows.device)
-        spec = _sized(kind.network, split.train, rows, atoms, target, data.inputs)
-        group = Group(
-            network=spec,
-            seeds=_seeds(recipe, data.seed, i),
-            rows=rows,
-            train=train,
-            validation=validation,
-            stages=tuple(recipe.stages(rows)),
-        )
-        groups.append(group)
-    return Plan(
-        name=name,
-        recipe=recipe,
-        sample=split.train,
-        held_out=split.held_out,
-        folds=split.folds,
-        features=features,
-        target=target,
-        atoms=atoms,
-        groups=tuple(groups),
-        bounds=bounds,
-        verbose=verbose,
-    )
-
-
-class Split(NamedTuple):
-    """Rows to train on, and rows held out: one part from all networks, or every fold in turn."""
-
-    train: Sample
-    held_out: Sample | None
-    folds: tuple[Fold, ...] = ()
-
-
-def _split(recipe: Recipe, data: FitData, fraction: float) -> Split:
-    sample = data.sample
-    if data.validation is not None:
-        return Split(sample, data.validation)
-    n_rows = len(sample.y)
-    if data.cv is None and recipe.folds >= 2 and n_rows >= LEAST_ROWS_PER_FOLD * recipe.folds:
-        # Other folds for every member: the networks that predict a row out of fold must differ as
-        # much as any other networks of the ensemble, also in the rows that they are trained on.
-        folds = [
-            fold
-            for repeat in range(recipe.members)
-            for fold in cross_folds(n_rows, recipe.folds, sample.groups, data.seed + repeat)
-        ]
-        return Split(sample, None, tuple(folds))
-    inner, held_out = inner_split(
-        sample.weight,
-        fraction=fraction,
-        groups=sample.groups,
-        cv=data.cv,
-        random_state=data.seed,
-    )
-    return Split(sample.take(inner), sample.take(held_out))
-
-
-def _fit_scalers(sample: Sample, scaling: Scaling, inputs: InputShapes) -> tuple[Scaler, Scaler]:
-    """Scaling of inputs and target, from training rows alone."""
-    x, weight = sample.x, sample.weight
-    if isinstance(x, Windows):
-        x, weight = x.seen_rows(weight)
-    if inputs:
-        scaler = fit_scaler_of_several(x, weight, scaling, inputs)
-    else:
-        scaler = fit_scaler(x, weight, scaling)
-    return scaler, fit_target_scaler(sample.y, sample.weight, scaling)
-
-
-def _group_rows(
-    split: Split, scaled: Sequence[Rows], known: KnownTargets | None
-) -> tuple[Rows, BatchSource, Rows | MemberRows]:
-    """All rows of a group of networks, and those that they are trained and stopped on.
-
-    Parameters
-    ----------
-    scaled : scaled rows of both sides of the split, or of the one
-    known : KnownTargets or None
-        For networks that read features from it.
-    """
-    plain, *held_out = scaled
-    rows = plain if known is None else plain.with_inputs(known.features())
-    if held_out:
-        (validation,) = held_out
-        if known is not None:
-            validation = validation.with_inputs(known.transform(to_numpy(validation.x)))
-        return rows, rows, validation
-    inner, outer = ([fold[side] for fold in split.folds] for side in (0, 1))
-    validation_rows = MemberRows.of(rows, outer)
-    if known is None:
-        return rows, MemberRows.of(rows, inner), validation_rows
-    return rows, _rows_with_known_targets(plain, known, inner), validation_rows
-
-
-def _atoms(recipe: Recipe, y: NDArray[np.float64], target: Scaler) -> Atoms:
-    if not recipe.atoms:
-        return Atoms()
-    in_mixture = isinstance(recipe.network.head, MixtureHead)
-    return Atoms.find(y, float(target.scale), as_components=in_mixture)
-
-
-def _sized(
-    network: NetworkSpec | DeepGPSpec,
-    sample: Sample,
-    rows: Rows,
-    atoms: Atoms,
-    target: Scaler,
-    inputs: InputShapes,
-) -> NetworkSpec | DeepGPSpec:
-    """Complete the description of the network with what the data decide."""
-    if isinstance(sample.x, Windows):
-        _, steps, n_inputs = sample.x.shape
-        sized = network.sized(n_inputs, steps, rows)
-    else:
-        sized = network.sized(rows.x.shape[1], None, rows)
-    if not isinstance(sized, NetworkSpec):
-        return sized
-    if inputs:
-        sized = replace(sized, inputs=inputs)
-    if len(atoms.spikes) and isinstance(sized.head, MixtureHead):
-        head = replace(sized.head, spikes=len(atoms.spikes))
-        sized = replace(sized, head=head, fixed=atoms.fixed_outputs(target))
-    if sized.periodic and sized.steps is None:
-        sized = replace(sized, embedded=_with_many_values(rows.x))
-    return sized
-
-
-def _with_many_values(x: Tensor) -> tuple[int, ...]:
-    """Columns of more than two values: waves of two values are no more than these two."""
-    low, high = x.amin(dim=0), x.amax(dim=0)
-    between = ((x > low) & (x < high)).any(dim=0)
-    return tuple(between.nonzero()[:, 0].tolist())
-
-
-def _known_targets(
-    recipe: Recipe, data: FitData, sample: Sample, scaler: Scaler, target: Scaler
-) -> KnownTargets | None:
-    least, most = _NEIGHBOURS_ROWS
-    if (
-        not (any(kind.neighbours for kind in recipe.more_kinds) and data.chooses_rows)
-        or isinstance(sample.x, Windows)
-        or (sample.groups is not None and len(np.unique(sample.groups)) < 2)
-        or not least <= len(sample.y) <= most
-    ):
-        return None
-    x, y = scaler.transform(sample.x), scaled_target(target, sample.y)
-    return KnownTargets.fit(x, y, sample.weight, sample.groups, data.seed)
-
-
-def _rows_with_known_targets(
-    rows: Rows, known: KnownTargets, parts: Sequence[NDArray[np.intp]]
-) -> MemberRows:
-    """Training rows of the networks, with features from the rows that each is trained on."""
-    return MemberRows.join(
-        [
-            rows.take(torch.as_tensor(part, device=rows.y.device)).with_inputs(known.features(part))
-            for part in parts
-        ],
-        1,
-    )
-
-
-def _seeds(recipe: Recipe, seed: int, kind: int) -> tuple[int, ...]:
-    """Different seeds for the networks of a kind; the very first is that of a single network."""
-    each = recipe.members * max(1, recipe.folds)
-    end = (kind + 1) * each
-    more = np.random.default_rng(seed).integers(np.iinfo(np.int32).max, size=end - 1)
-    return (seed, *(int(value) for value in more))[-each:]
 
 
 def _networks_in_words(group: Group) -> str:
