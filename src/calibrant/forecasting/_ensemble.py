@@ -95,7 +95,7 @@ class NetworkEnsemble:
     @torch.no_grad()
     def quantiles(self, source: WindowSource, origins: Index) -> Array:
         """Averaged quantiles in units of the target, (n, horizon, Q)."""
-        batch, level, scale, _ = source.gather(origins)
+        batch, level, scale, *_ = source.gather(origins)
         stacked: Tensor = torch.stack([network(batch) for network in self.networks])
         mean = stacked.sort(dim=-1).values.double().mean(dim=0)
         return np.asarray((level[..., None] + scale[..., None] * mean).cpu().numpy())

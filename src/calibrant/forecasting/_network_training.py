@@ -66,10 +66,10 @@ def train_network(
         torch.manual_seed(seed)
         for _ in range(steps):
             chosen = torch.randint(len(rows), (settings.batch_size,), device=rows.device)
-            batch, _, _, target = source.gather(rows[chosen])
+            batch, _, _, weight, target = source.gather(rows[chosen])
             hidden = torch.rand(len(chosen), device=rows.device) < _ANONYMOUS
             batch = batch._replace(series=batch.series.masked_fill(hidden, 0))
-            loss = pinball(network(batch), target, levels)
+            loss = pinball(network(batch), target, levels, weight)
             optimiser.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(network.parameters(), _CLIP)
@@ -79,8 +79,8 @@ def train_network(
     network.eval()
 
 
-def pinball(quantiles: Tensor, target: Tensor, levels: Tensor) -> Tensor:
-    """Mean pinball loss of all steps and levels; missing targets are left out.
+def pinball(quantiles: Tensor, target: Tensor, levels: Tensor, weight: Tensor) -> Tensor:
+    """Weighted mean pinball loss of all steps and levels; missing targets are left out.
 
     Parameters
     ----------
@@ -88,8 +88,12 @@ def pinball(quantiles: Tensor, target: Tensor, levels: Tensor) -> Tensor:
     target : tensor of shape (n, H)
         nan where missing.
     levels : tensor of shape (Q,)
+    weight : tensor of shape (n, 1)
+        Scale of each window: quantiles and targets are in units of it, while forecasts are judged
+        in those of the series, where a calm week counts less than a wild one.
     """
     there = torch.isfinite(target)
     away = torch.where(there, target, 0.0)[..., None] - quantiles
     loss = torch.maximum(levels * away, (levels - 1.0) * away).mean(dim=2)
-    return torch.where(there, loss, 0.0).sum() / there.sum().clamp(min=1)
+    counted = torch.where(there, weight, 0.0)
+    return (counted * loss).sum() / counted.sum().clamp(min=1e-9)

@@ -30,6 +30,8 @@ class Scaled(NamedTuple):
     ----------
     batch : WindowBatch
     level, scale : tensors of shape (n, 1)
+    weight : tensor of shape (n, 1)
+        Scale of the window over that of its series.
     target : tensor of shape (n, horizon)
         Scaled; nan where it is missing.
     """
@@ -37,6 +39,7 @@ class Scaled(NamedTuple):
     batch: WindowBatch
     level: Tensor
     scale: Tensor
+    weight: Tensor
     target: Tensor
 
 
@@ -196,7 +199,8 @@ class WindowSource:
             recent.any(dim=1, keepdim=True), _mean(x[:, -self.season :], recent), mean
         )
         filled = _filled((x - level) / scale, there, self.season)
-        window = torch.cat([torch.log(scale / own), share - 1.0], dim=1)
+        weight = scale / own
+        window = torch.cat([torch.log(weight), share - 1.0], dim=1)
         batch = WindowBatch(
             past=filled.float(),
             past_inputs=self._past[seen],
@@ -206,7 +210,7 @@ class WindowSource:
             seasonal=self._seasonal((x - level) / scale).float(),
         )
         target = (self._values[ahead] - level) / scale
-        return Scaled(batch, level, scale, target.float())
+        return Scaled(batch, level, scale, weight.float(), target.float())
 
     def _known_ahead(self, seen: Tensor, ahead: Tensor) -> Tensor:
         """Calendar of the steps, and covariates as deviations from the window's own, (n, H, c).

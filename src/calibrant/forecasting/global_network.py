@@ -64,7 +64,7 @@ class GlobalNetwork(BaseEstimator):
     epochs: float = 2.0
     batch_size: int = 128
     lr: float = 2e-3
-    weight_decay: float = 0.1
+    weight_decay: float = 0.3
     season: int | Literal["auto"] = "auto"
     validation_fraction: float = 0.1
     device: str = "auto"
