@@ -229,7 +229,11 @@ def score(task: Task, cuts: list[int], forecasts: list[Any]) -> Record:
         wql.append(np.mean(np.nansum(loss, axis=(0, 2)) / np.nansum(np.abs(y), axis=(0, 2))))
         pit = dist.cdf(np.nan_to_num(y.ravel())).reshape(-1, HORIZON)
         pits.append(np.where(np.isfinite(y.reshape(-1, HORIZON)), pit, np.nan))
-    scores: Record = {"sql": float(np.mean(sql)), "wql": float(np.mean(wql))}
+    scores: Record = {
+        "sql": float(np.mean(sql)),
+        "wql": float(np.mean(wql)),
+        "sql_by_window": np.round(sql, 5).tolist(),
+    }
     return scores | calibration(np.concatenate(pits))
 
 
