@@ -292,12 +292,14 @@ def test_columns_of_every_kind(rows) -> None:
             "kind": pd.Categorical(np.where(np.arange(N) % 3 == 0, "a", "b")),
             "key": [f"row {i}" for i in range(N)],
             "few": np.arange(N) % 4,
+            "text": [None if i % 9 == 0 else "known" for i in range(N)],
         }
     )
     groups = pd.Series(np.arange(N) % 5, name="shop")
     page = build_report(rows.truth, frame, rows.y, groups=groups).html
     named = {each["source"]: each["models"][0]["names"] for each in data_of(page)["slices"]}
     assert "missing" in named["gaps"]
+    assert named["text"] == ["known", "missing"]
     assert "2024-01-01 to 2024-02-19" in named["day"]
     assert (named["flag"], named["shop"]) == (["False", "True"], list("01234"))
     assert not {"key", "none"} & set(named)

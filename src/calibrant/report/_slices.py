@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from calibrant.checks import Index, as_array
@@ -85,7 +86,9 @@ def _column_codes(values: NDArray[Any]) -> Codes | None:
     if values.dtype.kind == "M":
         return group_codes(_periods(values))
     if values.dtype.kind not in "iuf":
-        return _common_labels(np.array([str(value) for value in values], dtype=object))
+        labels = np.array([str(value) for value in values], dtype=object)
+        labels[pd.isna(values)] = "missing"
+        return _common_labels(labels)
     numbers = values.astype(np.float64)
     known = np.isfinite(numbers)
     if known.all() and len(np.unique(numbers)) <= _DECILES:
