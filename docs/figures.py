@@ -251,11 +251,19 @@ def report() -> None:
         demo = Path(work, "demo")
         command = [sys.executable, "-m", "calibrant", "demo", "--out", demo]
         subprocess.run(command, check=True)
-        screenshot(demo / "report.html", IMAGES / "report.png", level=80)
+        page = demo / "report.html"
+        screenshot(page, IMAGES / "report.png", level=80)
+        screenshot(page, IMAGES / "slider.png", level=80, top="level-title")
 
 
-def screenshot(page: Path, picture: Path, level: int) -> None:
-    """Save the top of a report as a picture, with the slider at this level."""
+def screenshot(
+    page: Path, picture: Path, level: int, top: str | None = None
+) -> None:
+    """Save a report down to the intervals, with the slider at this level.
+
+    `top` is the id of the heading that the picture begins with; None is the
+    top of the page.
+    """
     options = webdriver.ChromeOptions()
     options.binary_location = str(shutil.which("chromium"))
     for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars"):
@@ -264,7 +272,7 @@ def screenshot(page: Path, picture: Path, level: int) -> None:
     chrome = webdriver.Chrome(options=options, service=service)
     try:
         # Tall enough: charts outside the window are not drawn.
-        metrics = {"width": 1100, "height": 1600, "deviceScaleFactor": 1}
+        metrics = {"width": 1100, "height": 2000, "deviceScaleFactor": 1}
         chrome.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride", metrics | {"mobile": False}
         )
@@ -281,17 +289,21 @@ def screenshot(page: Path, picture: Path, level: int) -> None:
             "setTimeout(arguments[1], 1000);",
             level,
         )
-        bottom = chrome.execute_script(
-            "return document.getElementById('intervals-0')"
-            ".getBoundingClientRect().bottom"
+        first, last = chrome.execute_script(
+            "const box = id => "
+            "document.getElementById(id).getBoundingClientRect();"
+            "return [box(arguments[0]).top - 12, box('intervals-0').bottom];",
+            top or "verdict-title",
         )
         png = chrome.get_screenshot_as_png()
     finally:
         chrome.quit()
     image = Image.open(io.BytesIO(png)).convert("RGB")
-    image = image.crop((0, 0, image.width, int(bottom)))
-    # A palette keeps the file small.
-    image.quantize(64).save(picture, optimize=True)
+    start = 0 if top is None else int(first)
+    image = image.crop((0, start, image.width, int(last)))
+    # A palette keeps the file small; this method keeps rare colours apart.
+    palette = image.quantize(128, method=Image.Quantize.MAXCOVERAGE)
+    palette.save(picture, optimize=True)
 
 
 def _tidied(figure: Figure) -> Figure:
