@@ -237,7 +237,7 @@ def show(records: list[Record], ours: list[Record]) -> None:
         head = f"| | SQL | of every {step}th window | WQL | 90% covers: least, mean, most"
         print(f"\n{task}\n\n{head} | ECPE | CPU seconds |\n|---|---|---|---|---|---|---|")
         for r in rows:
-            windows = np.array(r["sql_by_window"])
+            windows = np.array(r.get("sql_by_window", [np.nan]))  # older runs have none
             every = EVERY.get(r["rival"], 1)
             whole = f"{r['sql']:.3f}" if every == 1 else ""
             least, mean, most = r["coverage"]
