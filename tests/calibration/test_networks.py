@@ -133,9 +133,8 @@ class TwoInputs(nn.Module):
 def test_several_inputs(rows, quick) -> None:
     X, y = (part[:500] for part in rows[:2])
     as_dict = {"image": np.zeros((500, 1, 2, 2)), "table": X}
-    by_name = calibrate(
-        TwoInputs(), as_dict, y, learner=quick, features=lambda inputs: inputs["table"]
-    )
+    by_name = calibrate(TwoInputs(), as_dict, y, learner=quick)
+    assert list(by_name.features(as_dict)) == ["table x0", "table x1", "table x2"]
     assert by_name.chosen == "given features and prediction"
     as_tuple = (as_dict["image"], as_dict["table"])
     by_position = calibrate(TwoInputs(), as_tuple, y, learner=quick)

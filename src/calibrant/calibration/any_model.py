@@ -97,7 +97,7 @@ def calibrate(
         Rows of one group are held out together.
     features : callable, optional
         From X to a table (n, d) that the correction reads. The default is X itself if it is a
-        table, and otherwise nothing but the prediction.
+        table, the tables (n, d) of a dict, and otherwise nothing but the prediction.
     collate : callable, optional
         From rows of X to what a network is called with: a tensor, a tuple or a dict.
     learner : unfitted estimator with ``predict_dist``, optional

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from calibrant.tables import to_local
+from calibrant.tables import as_frame, to_local
 
 Features = Callable[[Any], Any]  # from X to a table (n, d), or None
 
 
 def table_or_none(X: Any) -> Any:
-    """Return X as features if it is a table (n, d); None for anything else."""
+    """Return X as features if it is a table (n, d), or the tables among several named inputs.
+
+    None stands for no features: of images, sequences, data sets.
+    """
+    if isinstance(X, Mapping):
+        found = {name: table_or_none(part) for name, part in X.items()}
+        tables = [
+            as_frame(table).reset_index(drop=True).add_prefix(f"{name} ")
+            for name, table in found.items()
+            if table is not None
+        ]
+        return pd.concat(tables, axis=1) if tables else None
     local = to_local(X)
     if isinstance(local, list) and local and np.ndim(local[0]) == 1:
         local = np.asarray(local)

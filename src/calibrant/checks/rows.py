@@ -12,11 +12,12 @@ from calibrant.errors import DataError
 def count_rows(X: Any) -> int:
     """Return the number of rows of a table, of several arrays or of a data set."""
     if isinstance(X, Mapping | tuple):
-        parts = list(X.values() if isinstance(X, Mapping) else X)
-        counts = {count_rows(part) for part in parts}
-        if len(counts) != 1:
-            raise DataError(f"All inputs must have as many rows, got {sorted(counts)}.")
-        return counts.pop()
+        named = X.items() if isinstance(X, Mapping) else enumerate(X)
+        counts = {name: count_rows(part) for name, part in named}
+        if len(set(counts.values())) != 1:
+            found = ", ".join(f"{n} of {name!r}" for name, n in counts.items()) or "no inputs"
+            raise DataError(f"All inputs must have as many rows, got {found}.")
+        return next(iter(counts.values()))
     if hasattr(X, "shape"):
         if not X.shape:
             raise DataError("X must have rows, got a single number.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import nn
 
-from calibrant.checks import Array, as_numbers
+from calibrant.checks import Array, as_numbers, count_rows
 from calibrant.errors import DataError, ParameterError
 from calibrant.estimators.scaling import Scaler, Scaling, fit_scaler
 from calibrant.networks import InputShapes, widths
@@ -41,12 +41,7 @@ def check_several(model: NetworkRegressor, X: Mapping[str, Any], *, reset: bool)
             f"{_listed(known)}."
         )
     arrays = {name: _checked(X[name], name) for name in (X if known is None else known)}
-    counts = {name: len(array) for name, array in arrays.items()}
-    if len(set(counts.values())) > 1:
-        raise DataError(
-            "All inputs must have as many rows, got "
-            f"{', '.join(f'{n} of {name!r}' for name, n in counts.items())}."
-        )
+    count_rows(arrays)  # as many in all of them
     shapes = tuple((name, array.shape[1:]) for name, array in arrays.items())
     if reset:
         model.input_shapes_, model.encoder_ = shapes, None
