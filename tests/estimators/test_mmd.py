@@ -274,3 +274,12 @@ def test_what_chance_explains_is_not_stretched_away() -> None:
         factors.append(fit_stretch(lambda s, y=y: float(np.mean((ndtr(y / s) - 0.5) ** 2)), len(y)))
     assert np.median(factors) == 1.0
     assert np.quantile(factors, 0.9) < 1.15
+
+
+def test_networks_without_folds_have_more_submodels() -> None:
+    X, y = make_data(240)
+    parts = [(np.arange(200), np.arange(200, 240))]
+    plan = MMDRegressor(hidden=(8,)).plan(X, y, cv=parts)
+    assert (plan.folds, plan.n_networks, plan.head.submodels) == ((), 4, 8)
+    own = MMDRegressor(hidden=(8,), ensemble=Ensemble(submodels=3)).plan(X, y, cv=parts)
+    assert own.head.submodels == 3

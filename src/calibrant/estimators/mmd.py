@@ -34,6 +34,7 @@ from calibrant.estimators.planning import make_plan
 from calibrant.estimators.presets import (
     PRESET_PARAMETERS,
     PRESETS,
+    SUBMODELS_WITHOUT_FOLDS,
     NetworkKind,
     Preset,
     Quality,
@@ -297,8 +298,10 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         if own.folds is None and data.sample.groups is not None:
             groups = len(np.unique(data.sample.groups))
             settings = replace(settings, folds=min(settings.folds, groups))
-        if not data.chooses_rows:
-            settings = replace(settings, folds=0 if own.folds is None else settings.folds)
+        if not data.chooses_rows and own.folds is None:
+            if settings.folds >= 2 and settings.submodels > 1 and own.submodels is None:
+                settings = replace(settings, submodels=SUBMODELS_WITHOUT_FOLDS)
+            settings = replace(settings, folds=0)
         if own.members is None and settings.folds >= 2:
             settings = replace(settings, members=max(2, settings.members))
         return settings

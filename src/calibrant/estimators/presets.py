@@ -16,6 +16,7 @@ _FULL_EPOCHS = 8_000  # rows up to which all epochs are needed; larger tables ne
 _FEW_ROWS = 2_000  # up to which smooth networks pay in the default, and deep ones do not in "best"
 _NARROW_ROWS = 4_000  # up to which layers of 128 units are as good as wider ones
 _FOLD_ROWS = 12_000  # up to which layers of 192 units are, and folds are worth their price
+SUBMODELS_WITHOUT_FOLDS = 8  # where `fit` is told what to hold out: there are few networks then
 
 
 class EnsembleSize(NamedTuple):
