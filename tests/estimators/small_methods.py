@@ -15,7 +15,7 @@ from calibrant.methods import METHODS
 QUICK: dict[str, Any] = {"hidden": (16,), "epochs": 5, "random_state": 0, "device": "cpu"}
 # What else makes a method small. A new method needs an entry only where it is slow without.
 SMALLER: dict[str, dict[str, Any]] = {
-    "mmd": {"matching": Matching(epochs=3), "ensemble": Ensemble(members=1)},
+    "mmd": {"matching": Matching(epochs=3), "ensemble": Ensemble(members=1, kinds=("relu",))},
     "deep-ensemble": {"members": 2},
     "ell": {"members": 3},
     "dgp": {"inducing": 16, "prediction_samples": 8},
@@ -40,7 +40,7 @@ VARIANTS = {
     "mixture": partial(small("heteroscedastic"), components=3),
     "mc-heteroscedastic": partial(small("heteroscedastic"), dropout=0.1, mc_passes=5),
     "mixed-ensemble": partial(small("deep-ensemble"), combine="mixture", adversarial=0.01),
-    "mmd-mixture": partial(small("mmd"), components=2),
+    "mmd-mixture": partial(small("mmd"), components=2, ensemble=Ensemble(members=1)),
 }
 ESTIMATORS = {name: small(name) for name in METHODS} | VARIANTS
 # Names for fixtures; ``-m "not slow"`` leaves out the variants and the slowest method.

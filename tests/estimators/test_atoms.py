@@ -18,6 +18,7 @@ SMALL: dict[str, Any] = {
 }
 
 FEW: dict[str, Any] = {"members": 1, "kinds": ("relu",)}  # networks of each fold
+BRIEF = SMALL | {"matching": Matching(epochs=2), "ensemble": Ensemble(**FEW)}
 
 
 def grades(n: int = 1500, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -77,7 +78,7 @@ def test_grades_get_probabilities_and_calibration(folds: int) -> None:
 
 def test_the_choice_is_saved(tmp_path) -> None:
     X, y = grades(300)
-    model = MMDRegressor(**SMALL | {"matching": Matching(epochs=2)}).fit(X, y)
+    model = MMDRegressor(**BRIEF).fit(X, y)
     model.save(tmp_path / "model")
     again = MMDRegressor.load(tmp_path / "model")
     dist = again.predict_dist(X[:3])
@@ -89,8 +90,7 @@ def test_the_choice_is_saved(tmp_path) -> None:
 
 
 def test_models_together_have_atoms_of_their_own() -> None:
-    few = SMALL | {"matching": Matching(epochs=2)}
-    models = [MMDRegressor(**few) for _ in range(2)]
+    models = [MMDRegressor(**BRIEF) for _ in range(2)]
     X, y = grades(1200)
     fit_batched(models, [{"X": X, "y": y}, {"X": X, "y": 10 * y}])
     for model, factor in zip(models, (1, 10), strict=True):
@@ -133,7 +133,7 @@ def test_the_probability_of_a_spike_follows_the_inputs(folds: int) -> None:
 
 def test_a_loaded_model_has_its_spikes(tmp_path) -> None:
     X, y = rain(300)
-    model = MMDRegressor(**SMALL | {"matching": Matching(epochs=2)}).fit(X, y)
+    model = MMDRegressor(**BRIEF).fit(X, y)
     model.save(tmp_path / "model")
     again = MMDRegressor.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predictor_.atoms.spikes, model.predictor_.atoms.spikes)
@@ -192,10 +192,10 @@ def test_a_spike_stays_in_its_cell_however_close_other_values_are() -> None:
 
 def test_without_a_component_for_it_a_spike_is_left_alone() -> None:
     X, y = rain(1200)
-    few = SMALL | {"matching": Matching(epochs=2)}
-    plain = MMDRegressor(**few, components=1, ensemble=Ensemble(submodels=1))
+    one = Ensemble(submodels=1, **FEW)
+    plain = MMDRegressor(**BRIEF | {"components": 1, "ensemble": one})
     assert len(plain.fit(X, y).predictor_.atoms.cells) == 0
-    assert len(MMDRegressor(**few).fit(X, y).predictor_.atoms.cells) == 1
+    assert len(MMDRegressor(**BRIEF).fit(X, y).predictor_.atoms.cells) == 1
 
 
 @pytest.mark.slow

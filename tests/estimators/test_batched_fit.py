@@ -104,6 +104,7 @@ def test_thinned_networks_train_together(method) -> None:
         assert model.module_.size == 1
 
 
+@pytest.mark.slow
 def test_unequal_numbers_of_rows() -> None:
     models = copies(MMDRegressor(**SMALL | {"epochs": 60}, matching=Matching(epochs=3)), 2)
     fits = [table(0, 120), table(1, 113)]

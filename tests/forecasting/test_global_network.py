@@ -67,6 +67,7 @@ def test_shapes_stamps_and_order() -> None:
     assert np.all(np.diff(quantiles, axis=1) >= 0)
 
 
+@pytest.mark.slow
 def test_forecasts_follow_the_season_and_cover_the_noise() -> None:
     y = daily(1500)
     model = forecaster(horizon=DAY).fit(y.iloc[:1200])
@@ -175,6 +176,7 @@ def test_update_moves_the_recalibration_and_leaves_the_networks() -> None:
     assert after > max(before, 1.2 * unadapted)
 
 
+@pytest.mark.slow
 def test_updates_row_by_row_are_one_update() -> None:
     y = daily(330)
     one, many = forecaster().fit(y.iloc[:300]), forecaster().fit(y.iloc[:300])
@@ -184,6 +186,7 @@ def test_updates_row_by_row_are_one_update() -> None:
     np.testing.assert_allclose(one.predict_quantiles(), many.predict_quantiles(), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_refit_trains_again_and_warm_goes_on() -> None:
     y = daily(300)  # less than two weeks, so that the weekday is no input of either fit
     model = forecaster().fit(y.iloc[:240]).update(y.iloc[240:])
