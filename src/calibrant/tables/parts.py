@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PART_ROWS = 1 << 14  # rows that are decoded at a time
-# Pieces that a shuffled pass draws its parts from. Each holds a page and a dictionary of every
-# column, about 2.5 MB per column of distinct numbers: more mix better, and need more memory.
-_READ_AT_ONCE = 2
 
 
 class Part(NamedTuple):
@@ -82,21 +79,13 @@ def cut(
 
 
 def in_order(pieces: Sequence[Piece], rng: np.random.Generator | None) -> Iterator[Part]:
-    """Parts of all pieces in order, or drawn from several pieces at a time in random order."""
-    if rng is None:
-        yield from chain.from_iterable(piece() for piece in pieces)
-        return
-    waiting = [pieces[i] for i in rng.permutation(len(pieces))]
-    open_pieces: list[Iterator[Part]] = []
-    while waiting or open_pieces:
-        while waiting and len(open_pieces) < _READ_AT_ONCE:
-            open_pieces.append(waiting.pop()())
-        chosen = int(rng.integers(len(open_pieces)))
-        part = next(open_pieces[chosen], None)
-        if part is None:
-            open_pieces.pop(chosen)
-        else:
-            yield part
+    """Parts of all pieces, which follow each other in order or in an order drawn by `rng`.
+
+    One piece is open at a time: each holds a page and a dictionary of every column, about 2.5 MB
+    per column of distinct numbers. The same memory shuffles more rows in a block.
+    """
+    order = range(len(pieces)) if rng is None else rng.permutation(len(pieces))
+    return chain.from_iterable(pieces[i]() for i in order)
 
 
 def check_target(source: TableSource) -> str:

@@ -16,7 +16,7 @@ from torch import Tensor
 from calibrant.training.batches import shuffled
 from calibrant.training.rows import Rows
 
-BLOCK_ROWS = 1 << 17
+BLOCK_ROWS = 1 << 18
 _BLOCK_CELLS = 1 << 23  # of a wide table fewer rows: 32 MiB in float32
 
 Item = TypeVar("Item")
