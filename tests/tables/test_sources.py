@@ -153,6 +153,17 @@ def test_files_that_vanish_change_or_are_damaged_later(folder) -> None:
         values(source)
 
 
+def test_a_changed_value_is_told_where_pages_have_checksums(tmp_path) -> None:
+    path = tmp_path / "a.parquet"
+    options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    frame().to_parquet(path, **options)
+    source, content = ParquetSource(path), path.read_bytes()
+    place = content.index(np.float64(7.0).tobytes())
+    path.write_bytes(content[:place] + b"\x01" + content[place + 1 :])
+    with pytest.raises(DataError, match=r"a\.parquet, row group 0 can't be read.*checksum"):
+        values(source)
+
+
 def test_targets_and_inputs_name_the_row_group(tmp_path) -> None:
     table = frame(4).assign(y=[1.0, None, 2.0, np.inf], text="a")
     table.to_parquet(tmp_path / "a.parquet", row_group_size=2)

@@ -171,7 +171,7 @@ class _PartWriter:
             if not self._one_file:
                 self._path.mkdir(exist_ok=True)
                 name = self._path / f"part-{self._n_files:05d}.parquet"
-            self._file = parquet.ParquetWriter(name, table.schema)
+            self._file = parquet.ParquetWriter(name, table.schema, write_page_checksum=True)
             self._n_files, self._file_rows = self._n_files + 1, 0
         self._file.write_table(table)
         self._file_rows += len(table)

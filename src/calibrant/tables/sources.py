@@ -236,15 +236,16 @@ def _opened(path: str) -> Iterator[Any]:
     """Reader of a Parquet file; local files are read by Arrow itself."""
     from pyarrow import parquet
 
+    checked = partial(parquet.ParquetFile, page_checksum_verification=True)  # where there are any
     if "://" not in path:
         # Without pre_buffer=False Arrow ignores the buffer size and holds the whole row group.
-        with parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as reader:
+        with checked(path, buffer_size=_BUFFER, pre_buffer=False) as reader:
             yield reader
         return
     import fsspec
 
     # Over a network a row group is read ahead as a whole: many small requests would be slow.
-    with fsspec.open(path, "rb") as file, parquet.ParquetFile(file) as reader:
+    with fsspec.open(path, "rb") as file, checked(file) as reader:
         yield reader
 
 
