@@ -46,14 +46,15 @@ def inner_split(
     if cv is None and labels is None:
         train, held_out = _at_random(len(rows), fraction, random_state)
     else:
-        if cv is None and labels is not None and len(set(labels.tolist())) < 2:
-            raise DataError(
-                f"Can't hold out a group: all {len(rows)} rows belong to one. Pass at least two "
-                "groups, or validation_data."
-            )
-        splitter = _by_group(fraction, random_state) if cv is None else cv
+        if cv is None and labels is not None:
+            if len(set(labels.tolist())) < 2:
+                raise DataError(
+                    f"Can't hold out a group: all {len(rows)} rows belong to one. Pass at least "
+                    "two groups, or validation_data."
+                )
+            cv = GroupShuffleSplit(1, test_size=fraction, random_state=random_state)
         blank = np.zeros((len(rows), 1))  # splitters only count rows
-        folds = make_folds(splitter, blank, None, labels, random_state=random_state)
+        folds = make_folds(cv, blank, None, labels, random_state=random_state)
         train, held_out = folds[-1]
     sides = rows[train], rows[held_out]
     return _checked(*(side[weights[side] > 0] for side in sides))
@@ -76,10 +77,6 @@ def _at_random(n: int, fraction: float, random_state: int) -> tuple[Index, Index
     held_out = min(max(2, math.ceil(fraction * n)), n - 2)
     order = np.random.default_rng(random_state).permutation(n)
     return np.sort(order[held_out:]), np.sort(order[:held_out])
-
-
-def _by_group(fraction: float, random_state: int) -> GroupShuffleSplit:
-    return GroupShuffleSplit(n_splits=1, test_size=fraction, random_state=random_state)
 
 
 def _checked(train: Index, held_out: Index) -> tuple[Index, Index]:

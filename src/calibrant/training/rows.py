@@ -132,10 +132,11 @@ class MemberRows(NamedTuple):
         """Join the rows of several models with `members` networks each."""
         parts, weights, start = [], [], 0
         for each in models:
-            own = each if isinstance(each, MemberRows) else cls.of(each, [_all_of(each)] * members)
-            parts += list(own.positions + start)
-            weights += list(own.weight)
-            start += len(own.rows.y)
+            if not isinstance(each, MemberRows):
+                each = cls.of(each, [torch.arange(each.n_rows)] * members)
+            parts += list(each.positions + start)
+            weights += list(each.weight)
+            start += len(each.rows.y)
         rows = _concatenated(
             [each.rows if isinstance(each, MemberRows) else each for each in models]
         )
@@ -189,10 +190,6 @@ def _parts(n_rows: int, steps: int, device: torch.device) -> Iterator[slice]:
     size = max(1, _STEPS_AT_ONCE.get(device.type, _STEPS_AT_ONCE["cpu"]) // steps)
     for start in range(0, n_rows, size):
         yield slice(start, start + size)
-
-
-def _all_of(rows: Rows) -> Tensor:
-    return torch.arange(len(rows.y), device=rows.y.device)
 
 
 def _concatenated(parts: Sequence[Rows]) -> Rows:
