@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import socket
 from collections.abc import Callable, Iterable, Iterator
@@ -106,7 +107,8 @@ def _run(
         (finished,), _ = ray.wait(list(running), num_returns=1)
         item = running.pop(finished)
         try:
-            result = ray.get(finished)
+            # Arrays in Ray's store are read-only: a copy can be changed, as results of any engine.
+            result = copy.deepcopy(ray.get(finished))
         except (
             ray.exceptions.WorkerCrashedError,
             ray.exceptions.OutOfMemoryError,
