@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.estimators.small_methods import small
 
@@ -33,5 +34,5 @@ def test_scikit_learn_checks(estimator, check) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # some checks use a constant target
         if check.func.__name__ != "check_regressors_train":  # the one that asks for a good fit
-            estimator.set_params(epochs=5)
+            estimator = clone(estimator).set_params(epochs=5)  # checks share the estimator
         check(estimator)

@@ -41,7 +41,7 @@ def test_every_member_sees_every_row_once(n: int, block: int) -> None:
 def test_blocks_have_nearly_equal_sizes() -> None:
     blocks = list(streamed(100, 33)._blocks(np.random.default_rng(0)))
     assert [block.n_rows for block in blocks] == [25, 25, 25, 25]
-    assert block_rows(20) == 1 << 17
+    assert block_rows(20) == 1 << 18
     assert block_rows(4000) == (1 << 23) // 4000
 
 
