@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from calibrant.errors import ModelFileError
 from calibrant.estimators.forest import Forest, _grow, fit_forest
 from calibrant.persistence import pack, unpack
 
@@ -95,5 +98,19 @@ def test_forests_are_saved() -> None:
     arrays: dict[str, np.ndarray] = {}
     again = unpack(pack(forest, arrays, "forest"), arrays)
     np.testing.assert_array_equal(again.transform(x), forest.transform(x))
-    # Ten bytes for each node, about 0.7 nodes for three training rows and tree.
-    assert sum(array.nbytes for array in arrays.values()) < 400 * len(y)
+    # Twelve bytes for each node, about 0.7 nodes for three training rows and tree.
+    assert sum(array.nbytes for array in arrays.values()) < 500 * len(y)
+
+
+def test_damaged_trees_are_refused() -> None:
+    forest, _ = fit_forest(*make_data(), np.ones(400), None, 0)
+    with pytest.raises(ModelFileError, match="folder is damaged"):
+        replace(forest, right=np.zeros_like(forest.right))
+
+
+def test_many_columns() -> None:
+    rng = np.random.default_rng(0)
+    x = np.zeros((30, 40_000))
+    x[:, -1] = rng.normal(size=30)
+    forest, _ = fit_forest(x, np.sign(x[:, -1]), np.ones(30), None, 0)
+    assert set(forest.column) == {-1, 39_999}

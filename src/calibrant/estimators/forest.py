@@ -12,6 +12,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import GroupKFold
 
 from calibrant.checks import Array
+from calibrant.errors import ModelFileError
 from calibrant.persistence import savable_part
 
 _TREES = 100
@@ -49,13 +50,22 @@ class Forest:
     """
 
     roots: NDArray[np.int32]
-    column: NDArray[np.int16]
+    column: NDArray[np.int32]
     threshold: NDArray[np.float32]
     right: NDArray[np.int32]
     loc: Array
     scale: Array
 
     n_features = 2
+
+    def __post_init__(self) -> None:
+        inner = np.flatnonzero(self.column >= 0)
+        right = self.right[inner]
+        if not np.all((inner < right) & (right < len(self.column))):  # else rows never arrive
+            raise ModelFileError(
+                "The trees of the model's forest lead back to themselves: its folder is damaged. "
+                "Fit and save the model again."
+            )
 
     @property
     def depth(self) -> int:
@@ -114,7 +124,7 @@ class Forest:
             roots=starts[:-1].astype(np.int32),
             column=np.concatenate(
                 [np.where(end, -1, tree.feature) for end, tree in zip(leaf, each, strict=True)]
-            ).astype(np.int16),
+            ).astype(np.int32),
             threshold=np.concatenate(
                 [
                     np.where(end, tree.value[:, 0, 0], _rounded_down(tree.threshold))
