@@ -12,7 +12,7 @@ import argparse
 import platform
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import date
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -44,12 +44,6 @@ class Found(NamedTuple):
 
 
 @contextmanager
-def float32() -> Iterator[None]:
-    """Products of float32, as torch makes them by itself."""
-    yield
-
-
-@contextmanager
 def tf32() -> Iterator[None]:
     """Factors of 11 significant bits on a GPU, sums in float32."""
     before = torch.get_float32_matmul_precision()
@@ -77,7 +71,7 @@ def bfloat16() -> Iterator[None]:
         MemberNetworks.outputs = outputs  # type: ignore[method-assign]
 
 
-PRECISIONS = {"float32": float32, "TF32": tf32, "bfloat16": bfloat16}
+PRECISIONS = {"float32": nullcontext, "TF32": tf32, "bfloat16": bfloat16}
 
 
 def fit(make: Callable[..., Any], name: str, seed: int, device: str, how: str) -> Found:
