@@ -28,6 +28,15 @@ def wait_forever(folder: str) -> None:
     time.sleep(600)
 
 
+def threads(_: int) -> set[int]:
+    """Threads of torch and of every native library of this process."""
+    import numpy  # noqa: F401
+    import torch
+    from threadpoolctl import threadpool_info
+
+    return {torch.get_num_threads(), *(each["num_threads"] for each in threadpool_info())}
+
+
 def calls(folder: Path, item: int) -> int:
     return len(list(folder.glob(f"{item}-*")))
 

@@ -93,6 +93,12 @@ def test_no_items() -> None:
     assert list(run_in_processes(abs, [], workers=2)) == []
 
 
+@pytest.mark.slow
+def test_a_worker_uses_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert list(run_in_processes(jobs.threads, [0], workers=1)) == [(0, {1})]
+
+
 def test_ray_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'calibrant\[ray\]'"):

@@ -11,6 +11,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
+import torch
+from threadpoolctl import threadpool_limits
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _ATTEMPTS = 2  # of an item whose process dies
@@ -85,7 +88,9 @@ def _start_worker() -> None:
 
     A worker whose parent was killed would otherwise wait for work forever.
     """
-    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["OMP_NUM_THREADS"] = "1"  # for libraries that are loaded later
+    threadpool_limits(1)
+    torch.set_num_threads(1)
     parent = multiprocessing.parent_process()
     assert parent is not None
 
