@@ -2,9 +2,9 @@
 
 `python benchmarks/cluster.py` prints the tables of docs/scaling.md. A step of a worker is the
 computation of its share of the batch, then messages that all workers wait for: the gradients, and
-what matching compares. `--measure` times steps of one and two workers of this machine, and
-`--members` the parts that the networks of "best" are divided into; the speeds of a cluster are
-assumptions.
+what matching compares. The speeds of a cluster are assumptions. Measured on this machine are, with
+`--measure`, steps of one and two workers, with `--members` the parts that the networks of "best"
+are divided into, and with `--workers 1 2` whole fits of "best" by so many processes.
 
 The messages follow the schedules that gloo and NCCL use. A ring of N workers sends, in 2 (N - 1)
 rounds, pieces of B / N bytes; a tree sends all B bytes in 2 log2(N) rounds. Workers do not take
@@ -16,20 +16,25 @@ from __future__ import annotations
 import argparse
 import math
 import multiprocessing
+import os
 import platform
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
 from importlib.metadata import version
 from multiprocessing.connection import Connection
 
 import numpy as np
 import torch
+from sklearn.base import clone
 from torch import distributed
 from torch.multiprocessing import spawn
 
 from calibrant import MMDRegressor
+from calibrant.engines import fit_members, run_in_processes
 from calibrant.engines.spread import split_plan
 from calibrant.estimators.plan import Plan
 from calibrant.estimators.predictor import assemble
@@ -297,6 +302,29 @@ def print_members(n_rows: int) -> None:
     print(f"two workers, without starting them: {whole / max(free):.2f} times one")
 
 
+def print_workers(n_rows: int, counts: Sequence[int]) -> None:
+    """Seconds of the same fit by one and by several processes of one thread each."""
+    torch.set_num_threads(1)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((n_rows, 8))
+    y = x[:, 0] + np.exp(0.5 * x[:, 1]) * rng.standard_normal(n_rows)
+    model = MMDRegressor(quality="best", random_state=0, device="cpu")
+    print(f"{platform.machine()}, {os.cpu_count()} cores, torch {version('torch')}, {date.today()}")
+    start = time.perf_counter()
+    model.plan(x, y)
+    print(f"{n_rows:,} rows; planning, which is not divided, {time.perf_counter() - start:.1f} s\n")
+    print("| workers | fit, s | one worker / workers |\n|---|---|---|")
+    fits: list[tuple[float, MMDRegressor]] = []
+    for count in counts:
+        start = time.perf_counter()
+        fitted = fit_members(clone(model), partial(run_in_processes, workers=count), count, x, y)
+        fits.append((time.perf_counter() - start, fitted))
+        print(f"| {count} | {fits[-1][0]:.1f} | {fits[0][0] / fits[-1][0]:.2f} |", flush=True)
+    one, other = (fitted.predict_dist(x) for _, fitted in (fits[0], fits[-1]))
+    apart = np.mean(np.abs(one.mean - other.mean) / one.stddev)
+    print(f"\nmeans of the first and the last fit: {apart:.2g} standard deviations apart")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--weights", type=int, default=129_416, help="of one network")
@@ -305,6 +333,8 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--measure", action="store_true", help="time steps on this machine")
     parser.add_argument("--members", action="store_true", help='divide the networks of "best"')
+    parser.add_argument("--workers", type=int, nargs="+", help="fit with so many processes")
+    parser.add_argument("--rows", type=int, default=2000, help="of --members and --workers")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of --measure")
     options = parser.parse_args()
     if options.measure:
@@ -312,8 +342,10 @@ def main() -> None:
             (128, 1024) if options.device == "cpu" else (1024, 8192), options.device
         )
     if options.members:
-        return print_members(600)
-    del options.measure, options.members, options.device
+        return print_members(options.rows)
+    if options.workers:
+        return print_workers(options.rows, options.workers)
+    del options.measure, options.members, options.workers, options.rows, options.device
     common = vars(options)
     cpu = Machine("CPU cores, 10 Gbit/s Ethernet", 2e10, 1.25e9, 5e-5, 0.10, 1e5)
     gpu = Machine("GPUs, 200 Gbit/s InfiniBand", 2e13, 2.5e10, 1e-5, 0.05, 1e6)
