@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "kernels": (),
     "persistence": (),
     "datasets": ("persistence",),
-    "tables": (),
+    "tables": ("persistence",),
     "methods": (),
     "losses": ("kernels", "threads"),
     "networks": ("distributions", "persistence"),

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from calibrant.errors import DataError, DataWarning
+from calibrant.persistence import pack, unpack
 from calibrant.tables import (
     CodedColumn,
     DateColumn,
@@ -33,10 +34,10 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("encoder", [each for each, _ in EXAMPLES], ids=lambda each: each.kind)
+@pytest.mark.parametrize("encoder", [each for each, _ in EXAMPLES], ids=lambda each: each.name)
 def test_encoders_survive_json(encoder) -> None:
-    state = json.loads(json.dumps(encoder.to_manifest()))
-    assert KINDS[encoder.kind].from_manifest(state) == encoder
+    content = json.loads(json.dumps(pack(encoder, {}, "encoder")))
+    assert unpack(content, {}) == encoder
 
 
 def test_every_kind_has_an_example() -> None:
@@ -44,11 +45,11 @@ def test_every_kind_has_an_example() -> None:
         *(NumericColumn, OneHotColumn, CodedColumn, DroppedColumn, DurationColumn),
         *(DateColumn, DateDifference),
     ]
-    assert {type(each) for each, _ in EXAMPLES} == set(KINDS.values())
+    assert {type(each) for each, _ in EXAMPLES} == set(KINDS)
 
 
 @pytest.mark.parametrize(
-    ("encoder", "values"), EXAMPLES, ids=lambda each: getattr(each, "kind", "")
+    ("encoder", "values"), EXAMPLES, ids=lambda each: getattr(each, "name", "")
 )
 def test_every_encoded_column_belongs_to_a_block(encoder, values) -> None:
     column = values if isinstance(values, np.ndarray) else pd.Series(values)

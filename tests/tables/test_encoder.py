@@ -10,6 +10,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
 from calibrant.errors import DataError
+from calibrant.persistence import pack, unpack
 from calibrant.tables import TableEncoder
 
 
@@ -50,8 +51,7 @@ def test_same_matrix_as_a_pipeline_of_scikit_learn(frame) -> None:
 
 def test_saved_encoders_encode_alike(frame) -> None:
     encoder = TableEncoder().fit(frame)
-    state = json.loads(json.dumps(encoder.to_manifest()))
-    restored = TableEncoder.from_manifest(state)
+    restored = unpack(json.loads(json.dumps(pack(encoder, {}, "encoder"))), {})
     assert restored.encoders_ == encoder.encoders_
     assert restored.notes == encoder.notes
     np.testing.assert_array_equal(restored.transform(frame), encoder.transform(frame))

@@ -7,7 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibrant.tables import TableEncoder, is_categorical
+from calibrant.tables import (
+    CodedColumn,
+    DateColumn,
+    DroppedColumn,
+    DurationColumn,
+    NumericColumn,
+    OneHotColumn,
+    TableEncoder,
+    is_categorical,
+)
 from calibrant.tables.kinds import fit_column, row_number
 
 N = 40
@@ -34,39 +43,39 @@ def test_everything_but_numbers_is_categorical(column, expected) -> None:
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
-        (WHOLE / 3, "numeric"),
-        ([*(WHOLE[1:] / 3).astype(str), "n/a"], "numeric"),
-        ([*(WHOLE[2:] / 3).astype(str), "unknown", "4,3,9"], "numeric"),
-        ([f"${value:,.2f}" for value in 777.7 * WHOLE], "numeric"),
-        ([Decimal(int(value)) / 3 for value in WHOLE], "numeric"),
-        (WHOLE.astype(str), "numeric"),  # as text, but no two alike
-        ((WHOLE % 4).astype(str), "one-hot"),  # as text, and they repeat
-        (["007", "7"] * (N // 2), "one-hot"),
-        ([*["12"] * 30, *WORDS[:10]], "one-hot"),  # a quarter is no exception
-        (WORDS, "one-hot"),
-        ([True, False] * (N // 2), "one-hot"),
-        (["TRUE", "false"] * (N // 2), "one-hot"),
-        (DAYS, "date"),
-        (DAYS.tz_localize("Europe/Berlin"), "date"),
-        (DAYS.date, "date"),
-        (DAYS.astype(str), "date"),
-        ([*DAYS[1:].astype(str), "not yet"], "date"),
-        (DAYS.strftime("%d.%m.%Y"), "date"),
-        (DAYS.strftime("%m/%d/%Y %I:%M %p"), "date"),
-        (DAYS.strftime("%d-%b-%Y"), "date"),
-        (pd.period_range("2020-01", periods=N, freq="M"), "date"),
-        (pd.period_range("2020-01", periods=N, freq="M").astype(str), "date"),
-        (DAYS.strftime("%Y%m%dT%H%M%S"), "date"),
-        (pd.to_timedelta(WHOLE, unit="min"), "duration"),
-        (pd.to_timedelta(WHOLE, unit="min").astype(str), "duration"),
-        ([datetime.time(int(value) % 24, 30) for value in WHOLE], "duration"),
-        ([f"key {value}" for value in WHOLE], "dropped"),
-        ([None] * N, "dropped"),
-        ([f"1.{value}.{value % 7}" for value in WHOLE], "dropped"),  # versions are no dates
+        (WHOLE / 3, NumericColumn),
+        ([*(WHOLE[1:] / 3).astype(str), "n/a"], NumericColumn),
+        ([*(WHOLE[2:] / 3).astype(str), "unknown", "4,3,9"], NumericColumn),
+        ([f"${value:,.2f}" for value in 777.7 * WHOLE], NumericColumn),
+        ([Decimal(int(value)) / 3 for value in WHOLE], NumericColumn),
+        (WHOLE.astype(str), NumericColumn),  # as text, but no two alike
+        ((WHOLE % 4).astype(str), OneHotColumn),  # as text, and they repeat
+        (["007", "7"] * (N // 2), OneHotColumn),
+        ([*["12"] * 30, *WORDS[:10]], OneHotColumn),  # a quarter is no exception
+        (WORDS, OneHotColumn),
+        ([True, False] * (N // 2), OneHotColumn),
+        (["TRUE", "false"] * (N // 2), OneHotColumn),
+        (DAYS, DateColumn),
+        (DAYS.tz_localize("Europe/Berlin"), DateColumn),
+        (DAYS.date, DateColumn),
+        (DAYS.astype(str), DateColumn),
+        ([*DAYS[1:].astype(str), "not yet"], DateColumn),
+        (DAYS.strftime("%d.%m.%Y"), DateColumn),
+        (DAYS.strftime("%m/%d/%Y %I:%M %p"), DateColumn),
+        (DAYS.strftime("%d-%b-%Y"), DateColumn),
+        (pd.period_range("2020-01", periods=N, freq="M"), DateColumn),
+        (pd.period_range("2020-01", periods=N, freq="M").astype(str), DateColumn),
+        (DAYS.strftime("%Y%m%dT%H%M%S"), DateColumn),
+        (pd.to_timedelta(WHOLE, unit="min"), DurationColumn),
+        (pd.to_timedelta(WHOLE, unit="min").astype(str), DurationColumn),
+        ([datetime.time(int(value) % 24, 30) for value in WHOLE], DurationColumn),
+        ([f"key {value}" for value in WHOLE], DroppedColumn),
+        ([None] * N, DroppedColumn),
+        ([f"1.{value}.{value % 7}" for value in WHOLE], DroppedColumn),  # versions are no dates
     ],
 )
 def test_what_a_column_is(values, kind) -> None:
-    assert fit_column(pd.Series(values, name="column")).kind == kind
+    assert type(fit_column(pd.Series(values, name="column"))) is kind
 
 
 def test_stray_cells_are_named() -> None:
@@ -133,13 +142,13 @@ def test_a_lone_column_that_counts_is_an_input() -> None:
 def test_identifiers_that_repeat_are_categories() -> None:
     zones = pd.Series(WHOLE % 5 + 100, name="LocationID")
     assert fit_column(zones).categories == ("100", "101", "102", "103", "104")
-    assert fit_column(zones.rename("distance")).kind == "numeric"
-    assert fit_column(zones.rename("price_index")).kind == "numeric"
+    assert type(fit_column(zones.rename("distance"))) is NumericColumn
+    assert type(fit_column(zones.rename("price_index"))) is NumericColumn
 
 
 @pytest.mark.parametrize("rows", [100, 5000])
 def test_limits_of_what_counts_as_an_identifier(rows) -> None:
     at_limit = pd.Series([f"c{i % (rows // 2)}" for i in range(rows)], name="code")
     beyond = pd.Series([f"c{i % (rows // 2 + 1)}" for i in range(rows)], name="code")
-    assert fit_column(at_limit).kind == ("one-hot" if rows == 100 else "coded")
-    assert fit_column(beyond).kind == "dropped"
+    assert type(fit_column(at_limit)) is (OneHotColumn if rows == 100 else CodedColumn)
+    assert type(fit_column(beyond)) is DroppedColumn

@@ -14,7 +14,6 @@ from torch import nn
 
 from calibrant.errors import CalibrantWarning, ModelFileError, ParameterError
 from calibrant.persistence import check_class, pack, unpack, write_model
-from calibrant.tables import TableEncoder
 from calibrant.training import resolve_device
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def save_estimator(
         "state": {name: getattr(model, name) for name in _STATE},
         "input_shapes": model.input_shapes_,
         "feature_names": None if names is None else [str(name) for name in names],
-        "encoder": None if model.encoder_ is None else model.encoder_.to_manifest(),
+        "encoder": pack(model.encoder_, arrays, "encoder"),
     }
     write_model(path, manifest, arrays, overwrite=overwrite)
 
@@ -74,8 +73,7 @@ def restore_estimator(
         model.input_shapes_ = tuple((name, tuple(shape)) for name, shape in shapes)
         if manifest["feature_names"] is not None:
             model.feature_names_in_ = np.array(manifest["feature_names"], dtype=object)
-        encoder = manifest["encoder"]
-        model.encoder_ = None if encoder is None else TableEncoder.from_manifest(encoder)
+        model.encoder_ = unpack(manifest["encoder"], tensors)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         if isinstance(error, ModelFileError | ParameterError):
             raise

@@ -13,7 +13,8 @@ import pandas as pd
 
 from calibrant.checks import Array, Index
 from calibrant.errors import DataWarning
-from calibrant.tables.columns import Block, Saved
+from calibrant.persistence import savable_part
+from calibrant.tables.columns import Block
 from calibrant.tables.texts import as_text, map_different
 
 MISSING = "(missing)"
@@ -38,8 +39,9 @@ def encode_categories(name: str, counts: pd.Series[Any]) -> OneHotColumn | Coded
     return CodedColumn(name, tuple(counts.index), tuple(int(count) for count in counts))
 
 
+@savable_part
 @dataclass(frozen=True)
-class OneHotColumn(Saved):
+class OneHotColumn:
     """Categories: one column per category, 1 where a row has it; gaps are a category, too.
 
     Booleans are the categories "False" and "True", whether they come as booleans or as text in
@@ -55,7 +57,6 @@ class OneHotColumn(Saved):
 
     name: str
     categories: tuple[str, ...]
-    kind: ClassVar[str] = "one-hot"
     note: ClassVar[str] = ""
 
     @property
@@ -77,8 +78,9 @@ class OneHotColumn(Saved):
         return matrix
 
 
+@savable_part
 @dataclass(frozen=True)
-class CodedColumn(Saved):
+class CodedColumn:
     """Many categories: how frequent a category is, and a code of 128 signs drawn by its name.
 
     Any two codes differ in about half of their signs, so that a network can tell categories
@@ -96,7 +98,6 @@ class CodedColumn(Saved):
     name: str
     categories: tuple[str, ...]
     counts: tuple[int, ...]
-    kind: ClassVar[str] = "coded"
     note: ClassVar[str] = ""
 
     @property

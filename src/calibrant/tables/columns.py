@@ -6,14 +6,15 @@ A new kind is one class beside `numbers.py`, its entry in `KINDS` of `encoder.py
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
 
 from calibrant.checks import Array
+from calibrant.persistence import savable_part
 
 
 class Block(IntEnum):
@@ -26,8 +27,6 @@ class Block(IntEnum):
 
 class ColumnEncoder(Protocol):
     """What `TableEncoder` needs to know about a column."""
-
-    kind: ClassVar[str]
 
     @property
     def name(self) -> str:
@@ -48,32 +47,10 @@ class ColumnEncoder(Protocol):
     def transform(self, column: pd.Series[Any]) -> Array:
         """Encode n values, (n, k)."""
 
-    def to_manifest(self) -> dict[str, Any]:
-        """State as JSON values."""
 
-
+@savable_part
 @dataclass(frozen=True)
-class Saved:
-    """The fields of a dataclass as JSON values, and back."""
-
-    def to_manifest(self) -> dict[str, Any]:
-        """State as JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_manifest(cls, state: dict[str, Any]) -> Self:
-        """Restore what `to_manifest` returned; a field that is missing raises KeyError."""
-        values = {field.name: state[field.name] for field in fields(cls)}
-        return cls(
-            **{
-                name: tuple(value) if isinstance(value, list) else value
-                for name, value in values.items()
-            }
-        )
-
-
-@dataclass(frozen=True)
-class DroppedColumn(Saved):
+class DroppedColumn:
     """A column that is not learned from.
 
     Parameters
@@ -88,7 +65,6 @@ class DroppedColumn(Saved):
     name: str
     reason: str
     names_rows: bool = False
-    kind: ClassVar[str] = "dropped"
     blocks: ClassVar[tuple[Block, ...]] = ()
 
     @property

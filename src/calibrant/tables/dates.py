@@ -11,7 +11,8 @@ import pandas as pd
 
 from calibrant.checks import Array
 from calibrant.errors import DataWarning
-from calibrant.tables.columns import Block, Saved
+from calibrant.persistence import savable_part
+from calibrant.tables.columns import Block
 from calibrant.tables.date_text import ISO, format_of_day, parse_dates
 from calibrant.tables.texts import (
     FLAGGED,
@@ -25,8 +26,9 @@ _OFFSET = r"(?:Z|[+-]\d\d:?\d\d)\s*$"  # text that says its time zone
 _YEAR, _WEEK, _DAY = 365.2425, 7.0, 24.0
 
 
+@savable_part
 @dataclass(frozen=True)
-class DateColumn(Saved):
+class DateColumn:
     """Dates and times: days since the first one, the year, and the cycles that vary.
 
     The place in the year, in the week and in the day are points on a circle, two columns each, so
@@ -59,7 +61,6 @@ class DateColumn(Saved):
     formats: tuple[str, ...] = (ISO,)
     zone: str | None = None
     note: str = ""
-    kind: ClassVar[str] = "date"
 
     @classmethod
     def fit(cls, name: str, column: pd.Series[Any], formats: tuple[str, ...] = ()) -> DateColumn:
@@ -126,8 +127,9 @@ class DateColumn(Saved):
         return _stamps(column, self.formats, self.zone)
 
 
+@savable_part
 @dataclass(frozen=True)
-class DateDifference(Saved):
+class DateDifference:
     """Days from one date column to another; gaps are the median of the training rows.
 
     Parameters
@@ -144,7 +146,6 @@ class DateDifference(Saved):
     earlier: int
     later: int
     median: float
-    kind: ClassVar[str] = "difference"
     note: ClassVar[str] = ""
     description: ClassVar[str] = "days between the two dates"
     blocks: ClassVar[tuple[Block, ...]] = (Block.NUMBERS,)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import combinations
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import pandas as pd
 
 from calibrant.checks import Array
 from calibrant.errors import DataError, DataWarning
+from calibrant.persistence import savable_part
 from calibrant.tables.categories import (
     CodedColumn,
     OneHotColumn,
@@ -29,20 +30,18 @@ from calibrant.tables.numbers import DurationColumn, NumericColumn
 _MOST_DATES = 4  # of more date columns only the first few are compared
 
 # In the order in which notes about the columns are listed.
-KINDS: dict[str, Any] = {
-    each.kind: each
-    for each in (
-        DroppedColumn,
-        DateColumn,
-        DateDifference,
-        DurationColumn,
-        OneHotColumn,
-        CodedColumn,
-        NumericColumn,
-    )
-}
+KINDS: tuple[type[Any], ...] = (
+    DroppedColumn,
+    DateColumn,
+    DateDifference,
+    DurationColumn,
+    OneHotColumn,
+    CodedColumn,
+    NumericColumn,
+)
 
 
+@savable_part
 class TableEncoder:
     """Encode the columns of a frame as one float64 matrix, each by an encoder of its own.
 
@@ -110,15 +109,13 @@ class TableEncoder:
         counts : mapping of str to Series
             Number of rows of each label, by column; other columns stay as they are.
         """
-        encoder = TableEncoder()
-        encoder.differences_ = self.differences_
-        encoder.encoders_ = [
+        encoders = (
             encode_categories(each.name, counts[each.name])
             if isinstance(each, OneHotColumn | CodedColumn) and each.name in counts
             else each
             for each in self.encoders_
-        ]
-        return encoder
+        )
+        return self.from_fields(encoders, self.differences_)
 
     def with_codes(self, frame: pd.DataFrame, y: Array) -> TableEncoder:
         """Return the encoder with categories for whole numbers whose order says nothing about y.
@@ -151,11 +148,10 @@ class TableEncoder:
         codes = [j for j in may_be if are_codes(sample.iloc[:, j], rest)]
         if not codes:
             return self
-        encoder = TableEncoder()
-        encoder.differences_, encoder.encoders_ = self.differences_, list(self.encoders_)
+        encoders = list(self.encoders_)
         for j in codes:
-            encoder.encoders_[j] = fit_categories(self.encoders_[j].name, frame.iloc[:, j])
-        return encoder
+            encoders[j] = fit_categories(encoders[j].name, frame.iloc[:, j])
+        return self.from_fields(encoders, self.differences_)
 
     def transform(self, frame: pd.DataFrame) -> Array:
         """Encode a frame with the columns of the training frame, (n, d)."""
@@ -213,7 +209,7 @@ class TableEncoder:
             f"{encoder.name}: {encoder.description}"
             for kind in KINDS
             for encoder in self._all
-            if encoder.kind == kind and encoder.description
+            if type(encoder) is kind and encoder.description
         ]
 
     @property
@@ -230,17 +226,17 @@ class TableEncoder:
         """What was done to each column, as a table of text in lines of at most `width`."""
         return column_table(self.summary, width)
 
-    def to_manifest(self) -> dict[str, Any]:
-        """State as JSON values."""
-        return {"columns": [{"kind": each.kind} | each.to_manifest() for each in self._all]}
+    def saved_fields(self) -> dict[str, Any]:
+        """What a model folder holds."""
+        return {"encoders": self.encoders_, "differences": self.differences_}
 
     @classmethod
-    def from_manifest(cls, state: dict[str, Any]) -> TableEncoder:
-        """Restore what `to_manifest` returned."""
-        restored = [KINDS[each["kind"]].from_manifest(each) for each in state["columns"]]
+    def from_fields(
+        cls, encoders: Iterable[ColumnEncoder], differences: Iterable[DateDifference]
+    ) -> Self:
+        """Rebuild what `saved_fields` took apart."""
         encoder = cls()
-        encoder.differences_ = [each for each in restored if isinstance(each, DateDifference)]
-        encoder.encoders_ = [each for each in restored if not isinstance(each, DateDifference)]
+        encoder.encoders_, encoder.differences_ = list(encoders), list(differences)
         return encoder
 
     @property

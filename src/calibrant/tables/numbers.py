@@ -12,7 +12,8 @@ import pandas as pd
 
 from calibrant.checks import Array
 from calibrant.errors import DataWarning
-from calibrant.tables.columns import Block, Saved
+from calibrant.persistence import savable_part
+from calibrant.tables.columns import Block
 from calibrant.tables.texts import (
     FLAGGED,
     as_text,
@@ -28,8 +29,9 @@ _DAY = 86_400.0  # in seconds
 _DURATION = re.compile(r"-?(\d+ days?,? *)?[+-]?\d{1,4}:\d{2}(:\d{2}(\.\d+)?)?|-?\d+ days?")
 
 
+@savable_part
 @dataclass(frozen=True)
-class NumericColumn(Saved):
+class NumericColumn:
     """Numbers; gaps become the median of the training rows, with a flag if training had some.
 
     Parameters
@@ -49,7 +51,6 @@ class NumericColumn(Saved):
     flags_gaps: bool
     few_gaps: bool = False
     note: str = ""
-    kind: ClassVar[str] = "numeric"
     what: ClassVar[str] = "numbers"
 
     @classmethod
@@ -94,6 +95,7 @@ class NumericColumn(Saved):
         return np.column_stack([filled, gaps] if self.flags_gaps else [filled])
 
 
+@savable_part
 @dataclass(frozen=True)
 class DurationColumn(NumericColumn):
     """Durations in seconds, encoded as numbers are; times of day also as points on a circle.
@@ -107,7 +109,6 @@ class DurationColumn(NumericColumn):
     """
 
     of_day: bool = False
-    kind: ClassVar[str] = "duration"
     what: ClassVar[str] = "durations"
 
     @classmethod
