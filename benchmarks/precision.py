@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import date
 from importlib.metadata import version
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,16 +134,16 @@ def main() -> None:
         "| floor | splits |\n|---|---|---|---|---|---|---|---|---|---|"
     )
     end = time.monotonic() + 60 * options.minutes
-    for data in options.data:
-        for model in options.models:
-            found: dict[str, list[Found]] = {how: [] for how in PRECISIONS}
-            for split in range(options.splits):
-                if split and time.monotonic() > end:
-                    break
-                for how, own in found.items():
-                    if not split:  # loads kernels
-                        warm_up(MODELS[model], data, device, how)
-                    own.append(fit(MODELS[model], data, FIRST_SPLIT + split, device, how))
+    for data, model in product(options.data, options.models):
+        found: dict[str, list[Found]] = {how: [] for how in PRECISIONS}
+        for split in range(options.splits):
+            if time.monotonic() > end:
+                break
+            for how, own in found.items():
+                if not split:  # loads kernels
+                    warm_up(MODELS[model], data, device, how)
+                own.append(fit(MODELS[model], data, FIRST_SPLIT + split, device, how))
+        if found["float32"]:
             show(data, model, found)
 
 
