@@ -49,7 +49,7 @@ def test_shapes_and_stamps(dated: pd.Series[float]) -> None:
     assert model.predict_interval(fh=[1, 3], coverage=[0.5, 0.9]).shape == (2, 2, 2)
     assert model.predict_quantiles(alpha=0.5).shape == (3,)
     assert len(model.predict_dist(range(1, 3))) == 2
-    assert model.sample_paths(7).shape == (7, 3)
+    assert model.predict_paths(7).shape == (7, 3)
     assert list(model.future_index()) == list(dated.index[-1] + pd.to_timedelta([1, 2, 3], "h"))
 
 
@@ -179,7 +179,7 @@ def test_a_panel_is_one_model_with_a_forecast_a_series() -> None:
     model = Forecaster(tiny(epochs=20, lr=0.01), horizon=2, random_state=0).fit(panel())
     dist = model.predict_dist()
     assert [key[0] for key in model.future_index()] == ["a", "a", "b", "b"]
-    assert model.sample_paths(3).shape == (3, 2, 2)
+    assert model.predict_paths(3).shape == (3, 2, 2)
     one = model.predict(fh=2)
     np.testing.assert_array_equal(dist.mean[[1, 3]], one)
     assert np.all(dist.mean[2:] > dist.mean[:2])

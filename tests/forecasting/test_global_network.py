@@ -95,7 +95,7 @@ def test_several_targets_and_series_are_one_model() -> None:
     ]  # fmt: skip
     means = model.predict().reshape(4, 6).mean(axis=1)
     np.testing.assert_allclose(means, [0, -5, 10, -5], atol=4)
-    assert model.sample_paths(5, random_state=0).shape == (5, 4, 6)
+    assert model.predict_paths(5, random_state=0).shape == (5, 4, 6)
     alone = forecaster().fit(y[y["id"] == "a"].set_index("time")[["load", "flow"]])
     assert alone.future_index().names == ["target", "time"]
 
@@ -209,7 +209,7 @@ def test_a_saved_model_goes_on(tmp_path: Path) -> None:
     np.testing.assert_array_equal(model.predict_quantiles(), loaded.predict_quantiles())
     assert loaded.estimator.hidden == 16
     np.testing.assert_array_equal(
-        model.sample_paths(3, random_state=0), loaded.sample_paths(3, random_state=0)
+        model.predict_paths(3, random_state=0), loaded.predict_paths(3, random_state=0)
     )
 
 

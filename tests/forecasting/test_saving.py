@@ -24,7 +24,7 @@ def test_predictions_updates_and_refits_are_the_same(tmp_path: Path) -> None:
     loaded = Forecaster.load(tmp_path / "model")
     for each in (model, loaded):
         each.update(y.iloc[140:], X)
-    paths = [each.sample_paths(3, X=X, random_state=0) for each in (model, loaded)]
+    paths = [each.predict_paths(3, X=X, random_state=0) for each in (model, loaded)]
     np.testing.assert_array_equal(*paths)
     assert list(loaded.future_index()) == list(model.future_index())
     assert loaded.report_ == model.report_

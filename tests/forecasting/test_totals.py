@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from tests.forecasting.test_dependence import PHI
 from tests.forecasting.test_global_network import daily, forecaster, panel
-from tests.forecasting.test_paths import PHI
 
 from calibrant import Forecaster
 from calibrant.errors import DataError, ParameterError
-from calibrant.forecasting._paths import sums_of_steps
+from calibrant.forecasting._totals import Totals
 
 
 def persistent(n: int, seed: int = 0) -> pd.Series[float]:
@@ -65,7 +65,10 @@ def test_sums_across_a_panel_are_those_of_each_target() -> None:
 def test_sums_of_groups() -> None:
     paths = np.arange(12.0).reshape(2, 2, 3)
     groups = [[np.array([0, 1]), np.array([2])], [np.array([0, 1, 2])]]
-    np.testing.assert_array_equal(sums_of_steps(paths, groups), [[1, 13], [2, 8], [12, 30]])
+    np.testing.assert_array_equal(Totals(groups).of(paths), [[1, 13], [2, 8], [12, 30]])
+    steps, total = np.array([0, 1]), [np.array([2])]
+    across = Totals([[steps, *total], [steps, *total]], n_added=2)
+    np.testing.assert_array_equal(across.of(paths), [[1 + 7, 13 + 19], [2 + 5, 8 + 11]])
 
 
 def test_bad_totals() -> None:

@@ -39,6 +39,16 @@ def checked_steps(fh: Any, horizon: int) -> list[int]:
     return [int(step) for step in steps]
 
 
+def check_one_target(series: SeriesFrame) -> None:
+    """Check that y has one column, which is all that an estimator predicts."""
+    names = list(series.targets.columns)
+    if len(names) != 1:
+        raise DataError(
+            f"y must have one column besides series and time, got {len(names)}: "
+            f"{', '.join(names)}. Pass the others as X, or use the GlobalNetwork."
+        )
+
+
 def check_length(series: SeriesFrame, window: int, horizon: int) -> None:
     """Check that the longest series has room for a window and its targets."""
     longest, needed = int(_rows(series).max()), window + horizon

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from calibrant.checks import Array, Index
 from calibrant.distributions import Distribution, Quantiles, ScoreRecalibrated
@@ -97,8 +99,15 @@ class DirectSteps:
         settings: GlobalNetwork,
         recalibrator: AdaptiveRecalibrator | None,
         n_series: int,
+        *,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool | str = False,
     ) -> DirectSteps:
-        """Steps before the training, with a recalibrator each."""
+        """Steps before the training, with a clone of the settings and a recalibrator each."""
+        settings = clone(settings)
+        settings.verbose = settings.verbose or bool(verbose)
+        if random_state is not None:
+            settings.random_state = int(check_random_state(random_state).randint(2**31 - 1))
         stride = origin_stride(horizon)
         made = [
             DirectStep(

@@ -46,6 +46,8 @@ class SeparateSteps:
         horizon: int,
         estimator: Any,
         recalibrator: AdaptiveRecalibrator | None,
+        _: int,  # number of series, which the network of all steps needs
+        *,
         random_state: int | np.random.RandomState | None,
         verbose: bool | str,
     ) -> Self:

@@ -131,8 +131,7 @@ def backtest(
     fitted.verbose = shows
     joined = _joined(found)
     stride = fitted.steps_[0].stride
-    shown = encoded.stacked() if model._is_direct else encoded
-    baseline = _baseline(shown, times[first], made, policy, stride)
+    baseline = _baseline(encoded.stacked(), times[first], made, policy, stride)
     tested = int(np.sum(series.tick >= times[first]))
     return Backtest(joined, fitted, policy, tested, baseline)
 
@@ -187,7 +186,7 @@ def _forecasts(
     model: Forecaster, series: SeriesFrame, since: float, until: float, policy: Policy
 ) -> Iterator[tuple[int, Forecasts, StepForecasts]]:
     """Move the model on to longer series; yield the forecasts of origins in [since, until)."""
-    shown = series.stacked() if model._is_direct else series
+    shown = series.stacked()
     made = [
         (step, forecasts, _recalibrated(step, forecasts, len(shown.ids), policy))
         for step, forecasts in zip(model.steps_, model._advance(series), strict=True)

@@ -11,35 +11,26 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator
 
 from calibrant.checks import Array
-from calibrant.distributions import Distribution, Empirical
-from calibrant.distributions.copula import joint_sample
-from calibrant.errors import DataError, ParameterError
+from calibrant.distributions import Distribution
+from calibrant.errors import ParameterError
 from calibrant.estimators.fitted_model import FittedModel
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._checks import (
     check_length,
+    check_one_target,
     check_parameters,
     check_values,
     check_windows,
     checked_steps,
 )
+from calibrant.forecasting._coming import ComingSteps
 from calibrant.forecasting._covariates import Covariates
+from calibrant.forecasting._dependence import pits_by_origin, series_correlation, step_correlation
 from calibrant.forecasting._direct import DirectSteps
 from calibrant.forecasting._fans import forecast_fans
-from calibrant.forecasting._paths import (
-    check_sums_across,
-    check_total,
-    period_groups,
-    pits_by_origin,
-    series_correlation,
-    step_correlation,
-    sums_of_steps,
-    with_new_series,
-)
 from calibrant.forecasting._read import read_table
 from calibrant.forecasting._report import Repair, SeriesReport
 from calibrant.forecasting._separate import SeparateSteps
@@ -49,8 +40,6 @@ from calibrant.forecasting.global_network import GlobalNetwork
 from calibrant.forecasting.series_frame import SeriesFrame
 from calibrant.persistence import savable_model
 from calibrant.recalibration import AdaptiveRecalibrator
-
-_TOTAL_PATHS = 2000  # the 5% quantile of a sum is then off by 0.5%
 
 
 @savable_model
@@ -269,12 +258,8 @@ class Forecaster(FittedModel, BaseEstimator):
 
     def _prepare(self, series: SeriesFrame) -> None:
         """Choose covariates and calendar from the training rows, and keep these rows encoded."""
-        names = list(series.targets.columns)
-        if len(names) != 1 and not self._is_direct:
-            raise DataError(
-                f"y must have one column besides series and time, got {len(names)}: "
-                f"{', '.join(names)}. Pass the others as X, or use the GlobalNetwork."
-            )
+        if not self._is_direct:
+            check_one_target(series)
         covariates = Covariates.learn(series.covariates, self.past, self.future, self.static)
         check_length(series, self.window, self.horizon)
         check_values(series)
@@ -291,22 +276,19 @@ class Forecaster(FittedModel, BaseEstimator):
         pits = pits_by_origin(model.fit(self.series_))
         self.model_ = model
         self.correlation_ = step_correlation(pits.to_numpy())
-        self.series_correlation_ = series_correlation(pits, len(self._one_target().ids))
+        self.series_correlation_ = series_correlation(pits, len(self.series_.stacked().ids))
 
     def _untrained(self) -> DirectSteps | SeparateSteps:
-        estimator, recalibrator = self._estimator(), self._recalibrator()
-        common = self.design_, self.horizon
-        if not self._is_direct:
-            return SeparateSteps.untrained(
-                *common, estimator, recalibrator, self.random_state, self.verbose
-            )
-        settings: GlobalNetwork = clone(estimator)
-        if self.random_state is not None:
-            seed = check_random_state(self.random_state).randint(2**31 - 1)
-            settings.set_params(random_state=int(seed))
-        settings.set_params(verbose=settings.verbose or self.verbose)
-        n_series = len(self._one_target().ids)
-        return DirectSteps.untrained(*common, settings, recalibrator, n_series)
+        kind = DirectSteps if self._is_direct else SeparateSteps
+        return kind.untrained(
+            self.design_,
+            self.horizon,
+            self._estimator(),
+            self._recalibrator(),
+            len(self.series_.stacked().ids),
+            random_state=self.random_state,
+            verbose=self.verbose,
+        )
 
     def _advance(self, series: SeriesFrame) -> list[StepForecasts]:
         """Replace the rows by longer series; return the forecasts of the new rows, by step."""
@@ -349,21 +331,9 @@ class Forecaster(FittedModel, BaseEstimator):
             One row per step; for a panel the steps of the first series, then of the second ...
             With `total` one row per sum instead; `future_index` has their times.
         """
-        self._check_fitted()
-        steps = self._checked_steps(fh)
-        check_total(total, across_series)
-        if total is None:
-            return self._predict_all(steps, X)
-        series = self._one_target()
-        groups = period_groups(series, steps, total)
-        if across_series:
-            check_sums_across(series, self.series_correlation_)
-        paths = self._joint_paths(steps, X, _TOTAL_PATHS, 0)  # (k, n, H)
-        sums = sums_of_steps(paths, groups)
-        if across_series:
-            n, targets = len(self.series_.ids), len(series.ids) // len(self.series_.ids)
-            sums = sums.reshape(n, targets * len(groups[0]), -1).sum(axis=0)
-        return Empirical(sums)
+        coming = self._coming(fh, X)
+        totals = coming.totals(total, across_series)
+        return coming.dist() if totals is None else coming.sums(totals)
 
     def predict(self, fh: Any = None, X: Any = None) -> Array:
         """Mean of every step, in the order of `predict_dist`."""
@@ -406,28 +376,8 @@ class Forecaster(FittedModel, BaseEstimator):
         -------
         array of shape (n, H), or (n, n_series, H) for a panel or several targets
         """
-        paths = self._joint_paths(self._checked_steps(fh), X, n, random_state)
+        paths = self._coming(fh, X).paths(n, random_state)
         return paths if paths.shape[1] > 1 or self.series_.is_panel else paths[:, 0]
-
-    sample_paths = predict_paths  # its former name
-
-    def _joint_paths(
-        self, steps: list[int], X: Any, n: int, random_state: int | np.random.Generator | None
-    ) -> Array:
-        """Joint paths of every series, (n, n_series, H)."""
-        parts = self._predict_steps(steps, X)
-        chosen = np.array(steps) - 1
-        return joint_sample(
-            parts,
-            self.correlation_[np.ix_(chosen, chosen)],
-            n,
-            random_state,
-            rows=with_new_series(self.series_correlation_, len(parts[0])),
-        )
-
-    def _one_target(self) -> SeriesFrame:
-        """Every series with one target, in the order of forecasts."""
-        return self.series_.stacked() if self._is_direct else self.series_
 
     def future_index(
         self, fh: Any = None, *, total: str | None = None, across_series: bool = False
@@ -436,19 +386,9 @@ class Forecaster(FittedModel, BaseEstimator):
 
         With `total`, the first time stamp of each sum; sums across series have no series.
         """
-        self._check_fitted()
-        steps = self._checked_steps(fh)
-        check_total(total, across_series)
-        series = self._one_target()
-        index = series.index(*series.next_rows(steps))
-        if total is None:
-            return index
-        groups = period_groups(series, steps, total)
-        first = [at * len(steps) + group[0] for at, own in enumerate(groups) for group in own]
-        index = index.take(np.array(first))
-        if across_series and isinstance(index, pd.MultiIndex) and self.series_.is_panel:
-            return index[: len(index) // len(self.series_.ids)].droplevel(0)
-        return index
+        coming = self._coming(fh)
+        totals = coming.totals(total, across_series)
+        return coming.index() if totals is None else totals.index(coming.index())
 
     def report(
         self,
@@ -494,38 +434,19 @@ class Forecaster(FittedModel, BaseEstimator):
             page.save(path, overwrite=overwrite)
         return page
 
-    def _predict_all(self, steps: list[int], X: Any) -> Distribution:
-        """Predictive distributions, sorted by series, then by step."""
+    def _coming(self, fh: Any = None, X: Any = None) -> ComingSteps:
         self._check_fitted()
-        series, reach, ahead = self.series_, max(steps), 0
-        seen = self.model_.rows_seen(series.clock)
-        series = series.since(series.last_ticks() - (seen - 1) * series.clock.step)
-        if self.design_.covariates.future:
-            series, ahead = series.extended(reach, self._future_covariates(X, reach)), reach
-        return self.model_.predict(series, ahead, steps)
-
-    def _predict_steps(self, steps: list[int], X: Any) -> list[Distribution]:
-        """Predictive distribution of every series, step by step."""
-        dist = self._predict_all(steps, X)
-        return [dist[at :: len(steps)] for at in range(len(steps))]
-
-    def _future_covariates(self, X: Any, reach: int) -> pd.DataFrame:
-        """Encoded covariates of the next `reach` rows of every series."""
-        names = ", ".join(self.design_.covariates.future)
-        if X is None:
-            raise DataError(
-                f"The forecast needs the values of {names} for the next {reach} time stamps: "
-                "pass them as X."
-            )
-        table = read_table(X, "X", self.series_id, self.time)
-        wanted = self.series_.index(*self.series_.next_rows(range(1, reach + 1)))
-        if table.stamps is not None:
-            rows = table.rows_at(wanted)
-        elif len(table.values) >= len(wanted):
-            rows = table.values.iloc[: len(wanted)]
-        else:
-            raise DataError(f"X has {len(table.values)} rows, the forecast needs {len(wanted)}.")
-        return self.design_.covariates.encode_future(rows)
+        covariates = self.design_.covariates
+        needed = X is not None and covariates.future
+        return ComingSteps(
+            self.series_,
+            self._checked_steps(fh),
+            self.model_,
+            covariates,
+            read_table(X, "X", self.series_id, self.time) if needed else None,
+            self.correlation_,
+            self.series_correlation_,
+        )
 
     # ---- save and load ----------------------------------------------------------------------
 

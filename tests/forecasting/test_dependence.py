@@ -15,7 +15,7 @@ from calibrant import Forecaster
 from calibrant.distributions import Normal
 from calibrant.distributions.copula import joint_sample
 from calibrant.errors import DataError, ParameterError
-from calibrant.forecasting._paths import series_correlation, step_correlation
+from calibrant.forecasting._dependence import series_correlation, step_correlation
 
 PHI, STEPS = 0.9, 5
 
@@ -83,11 +83,13 @@ def test_sums_over_the_horizon_are_covered() -> None:
         low, high = np.quantile(paths.sum(axis=2), [0.05, 0.95], axis=0)
         return float(np.mean((low <= total) & (total <= high)))
 
-    paths = model.sample_paths(400, random_state=1)
+    paths = model.predict_paths(400, random_state=1)
     assert paths.shape == (400, n, STEPS)
     # The share is binomial: 3 standard errors of 1,000 series, and 400 draws cost another 0.003.
     assert abs(share_covered(paths) - 0.9) < 3 * np.sqrt(0.09 / n) + 0.003
-    apart = joint_sample(model._predict_steps([1, 2, 3, 4, 5], None), np.eye(STEPS), 400, 1)
+    dist = model.predict_dist()
+    by_step = [dist[at::STEPS] for at in range(STEPS)]
+    apart = joint_sample(by_step, np.eye(STEPS), 400, 1)
     assert share_covered(apart) < 0.8
 
 
