@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import date
+from functools import partial
 from importlib.metadata import version
 from itertools import product
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from frontier import split_rows, table
 from torch import Tensor
 
 from calibrant import HeteroscedasticRegressor, MMDRegressor, evaluate
+from calibrant.experiments.trial import tensor_cores
 from calibrant.networks import MemberNetworks
 
 FIRST_SPLIT = 200
@@ -45,17 +47,6 @@ class Found(NamedTuple):
 
 
 @contextmanager
-def tf32() -> Iterator[None]:
-    """Factors of 11 significant bits on a GPU, sums in float32."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-
-
-@contextmanager
 def bfloat16() -> Iterator[None]:
     """Factors of 8 significant bits in the networks; what they return is float32 again."""
     outputs = MemberNetworks.outputs
@@ -72,7 +63,7 @@ def bfloat16() -> Iterator[None]:
         MemberNetworks.outputs = outputs  # type: ignore[method-assign]
 
 
-PRECISIONS = {"float32": nullcontext, "TF32": tf32, "bfloat16": bfloat16}
+PRECISIONS = {"float32": nullcontext, "TF32": partial(tensor_cores, "auto"), "bfloat16": bfloat16}
 
 
 def fit(make: Callable[..., Any], name: str, seed: int, device: str, how: str) -> Found:

@@ -15,7 +15,7 @@ from calibrant.calibration.networks import NetworkSource
 from calibrant.calibration.quantile_models import how_to_ask
 from calibrant.calibration.regressors import ModelSource
 from calibrant.errors import ModelFileError, ParameterError
-from calibrant.persistence import check_class, is_savable, load_any, pack, unpack, write_model
+from calibrant.persistence import is_savable, load_any, pack, restoring, unpack, write_model
 from calibrant.recalibration.residual_scale import ResidualScale
 
 if TYPE_CHECKING:
@@ -81,16 +81,15 @@ def restore_calibrated(
     features: Any = None,
 ) -> Model:
     """Rebuild a calibrated model; `network` is another word for `model`."""
-    check_class(path, manifest, cls)
     own = network if model is None else model
-    given = {"model": own, "collate": collate, "features": features}
-    missing = [name for name in manifest.get("needs", []) if given.get(name) is None]
-    if missing:
-        raise ParameterError(
-            f"{path} was calibrated around objects of yours, which are not stored. Give them "
-            f"again: load_model(path, {', '.join(f'{name}=...' for name in missing)})."
-        )
-    try:
+    with restoring(path, manifest, cls):
+        given = {"model": own, "collate": collate, "features": features}
+        missing = [name for name in manifest.get("needs", []) if given.get(name) is None]
+        if missing:
+            raise ParameterError(
+                f"{path} was calibrated around objects of yours, which are not stored. Give them "
+                f"again: load_model(path, {', '.join(f'{name}=...' for name in missing)})."
+            )
         settings = unpack(manifest["settings"], tensors)
         saved = manifest["residual_scale"]
         bounds = manifest["bounds"]
@@ -105,10 +104,6 @@ def restore_calibrated(
             n_calibration=int(manifest["n_calibration"]),
             settings=settings,
         )
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, ModelFileError | ParameterError):
-            raise
-        raise ModelFileError(f"{path} does not describe a whole {cls.__name__}: {error}") from error
 
 
 def _source(path: Path, kind: str, settings: dict[str, Any], model: Any, collate: Any) -> Any:

@@ -65,6 +65,15 @@ def read_training_table(
     return training_table(read_rows(path, target, roles, messages), target, roles, messages)
 
 
+def fit_command(
+    data: Path, target: str, groups: str | None, drop: Iterable[str] | None
+) -> list[str]:
+    """Words of the command that learns from the same columns of a table, but for its method."""
+    words = ["calibrant", "fit", str(data), "--target", target]
+    words += [] if groups is None else ["--groups", groups]
+    return words + [word for name in drop or [] for word in ("--drop", name)]
+
+
 def read_rows(path: Path, target: str, others: Iterable[str], messages: Messages) -> pd.DataFrame:
     """Read the rows whose target is known, with all columns; `others` must be among them."""
     with messages.warnings_as_notes():

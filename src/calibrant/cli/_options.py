@@ -69,7 +69,11 @@ def _check_figure(path: Path | None) -> Path | None:
 
 
 Model = Annotated[Path, typer.Argument(help="Folder of a fitted model.", metavar="MODEL")]
+Table = Annotated[Path, typer.Argument(help="Table: .csv, .csv.gz or .parquet.", metavar="TABLE")]
 Target = Annotated[str, column(help="Column to predict.")]
+FittedTarget = Annotated[
+    str | None, column(help="Column of the targets.", show_default="the one it was fitted to")
+]
 TestSize = Annotated[
     float | None,
     typer.Option(
@@ -85,6 +89,16 @@ Group = Annotated[
         "--groups",
         help="Column of groups to look at one by one; repeatable.",
         metavar="COL",
+    ),
+]
+Folds = Annotated[int, typer.Option(min=2, help="Parts to predict in turn.", metavar="N")]
+Groups = Annotated[str | None, column(help="Rows with the same label stay in one fold.")]
+Coverage = Annotated[
+    float,
+    typer.Option(
+        callback=check_levels,
+        help="Share of targets an interval should cover, in (0, 1).",
+        metavar="P",
     ),
 ]
 Drop = Annotated[list[str] | None, column(help="Column to leave out; repeatable.")]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from calibrant.cli._options import check_levels, column, count, file, one_of
+from calibrant.cli._options import column, count, file, one_of
 
 Data = Annotated[
     Path,
@@ -34,12 +34,6 @@ Window = Annotated[
     count(
         help="Rows to look back on.",
         show_default="the horizon, at least 5; global: a quarter of the rows, at most 336",
-    ),
-]
-Coverage = Annotated[
-    float,
-    typer.Option(
-        callback=check_levels, help="Share of targets an interval should cover.", metavar="P"
     ),
 ]
 Network = Annotated[

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from calibrant.experiments import Leaderboard
     from calibrant.experiments.own_table import OwnTable
 
-Table = Annotated[Path, typer.Argument(help="Table: .csv, .csv.gz or .parquet.", metavar="TABLE")]
 Methods = Annotated[
     str | None,
     option.names(
@@ -32,18 +31,16 @@ Methods = Annotated[
 Minutes = Annotated[
     float, typer.Option(help="Budget of time; what does not fit is left out.", metavar="MIN")
 ]
-Folds = Annotated[int, typer.Option(min=2, help="Parts to predict in turn.", metavar="N")]
-Groups = Annotated[str | None, option.column(help="Rows with the same label stay in one fold.")]
 Results = Annotated[Path, option.folder(help="Folder of the results; a run continues there.")]
 
 
 def compare(
-    data: Table,
+    data: option.Table,
     target: option.Target,
     methods: Methods = None,
     minutes: Minutes = 2.0,
-    folds: Folds = 5,
-    groups: Groups = None,
+    folds: option.Folds = 5,
+    groups: option.Groups = None,
     drop: option.Drop = None,
     out: Results = Path("comparison"),
     figure: option.Figure = None,
@@ -63,7 +60,7 @@ def compare(
     for a series: folds at random would let a method see the future.
     """
     option.check_one_format(json=as_json, markdown=as_markdown)
-    from calibrant.cli._data import group_labels, read_training_table
+    from calibrant.cli._data import fit_command, group_labels, read_training_table
     from calibrant.experiments import chosen_methods
     from calibrant.experiments.own_table import own_table
 
@@ -83,10 +80,7 @@ def compare(
     def command(found: Leaderboard) -> str | None:
         if found.fit_options is None:
             return None
-        options = ["--target", target]
-        options += [] if groups is None else ["--groups", groups]
-        options += [word for name in drop or [] for word in ("--drop", name)]
-        words = shlex.join(["calibrant", "fit", str(data), *options])
+        words = shlex.join(fit_command(data, target, groups, drop))
         return f"{words} {found.fit_options} --out model"
 
     def write(found: Leaderboard) -> None:

@@ -28,18 +28,6 @@ Against = Annotated[
     list[Path] | None,
     typer.Option(help="Another model to compare with; repeatable.", metavar="MODEL"),
 ]
-Target = Annotated[
-    str | None,
-    option.column(help="Column of the targets.", show_default="the one it was fitted to"),
-]
-Coverage = Annotated[
-    float,
-    typer.Option(
-        callback=option.check_levels,
-        help="Share of targets an interval should cover, in (0, 1).",
-        metavar="P",
-    ),
-]
 Report = Annotated[
     Path | None, option.file(help="Also write the interactive report, one HTML file.")
 ]
@@ -57,9 +45,9 @@ def evaluate(
     model: option.Model,
     data: Data,
     against: Against = None,
-    target: Target = None,
+    target: option.FittedTarget = None,
     group: option.Group = None,
-    coverage: Coverage = 0.9,
+    coverage: option.Coverage = 0.9,
     report: Report = None,
     force: option.Force = False,
     quiet: option.Quiet = False,

@@ -26,7 +26,7 @@ def forecast(
     time: series_option.Time = None,
     horizon: series_option.Horizon = 1,
     window: series_option.Window = None,
-    coverage: series_option.Coverage = 0.9,
+    coverage: option.Coverage = 0.9,
     series_id: series_option.Id = None,
     past: series_option.Past = None,
     future: series_option.Future = None,

@@ -22,10 +22,6 @@ Rows = Annotated[
     Path, typer.Argument(help="Rows the model has not seen, with targets.", metavar="DATA")
 ]
 Out = Annotated[Path, option.folder(help="Folder to save the recalibrated model in.")]
-Target = Annotated[
-    str | None,
-    option.column(help="Column of the targets.", show_default="the one it was fitted to"),
-]
 Method = Annotated[
     str | None,
     option.one_of(
@@ -53,7 +49,7 @@ def recalibrate(
     model: option.Model,
     data: Rows,
     out: Out,
-    target: Target = None,
+    target: option.FittedTarget = None,
     method: Method = None,
     group: Group = None,
     guarantee: Guarantee = False,

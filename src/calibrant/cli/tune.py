@@ -19,25 +19,22 @@ if TYPE_CHECKING:
 
 _PARAMS, _STUDY = "params.json", "study.db"
 
-Table = Annotated[Path, typer.Argument(help="Table: .csv, .csv.gz or .parquet.", metavar="TABLE")]
 Method = Annotated[str, option.one_of(METHODS, help="Method to tune, as in calibrant fit.")]
 Quality = Annotated[
     str, option.one_of(("fast", "default", "best"), help="Quality of mmd to start from.")
 ]
 Minutes = Annotated[float, typer.Option(min=0.01, help="Budget of time.", metavar="MIN")]
-Folds = Annotated[int, typer.Option(min=2, help="Parts to predict in turn.", metavar="N")]
-Groups = Annotated[str | None, option.column(help="Rows with the same label stay in one fold.")]
 Out = Annotated[Path, option.folder(help="Folder of the search; the same command goes on there.")]
 
 
 def tune(
-    data: Table,
+    data: option.Table,
     target: option.Target,
     minutes: Minutes = 10.0,
     method: Method = "mmd",
     quality: Quality = "default",
-    folds: Folds = 5,
-    groups: Groups = None,
+    folds: option.Folds = 5,
+    groups: option.Groups = None,
     drop: option.Drop = None,
     out: Out = Path("tuning"),
     seed: option.Seed = 0,
@@ -53,7 +50,7 @@ def tune(
     The settings of calibrant fit are the first trial: the result is never worse on these folds,
     and it says whether it is better by more than noise. Ctrl-C keeps the trials. Not for a series.
     """
-    from calibrant.cli._data import group_labels, read_training_table
+    from calibrant.cli._data import fit_command, group_labels, read_training_table
     from calibrant.cli.fit import make_model
     from calibrant.engines import make_engine
     from calibrant.errors import ColumnWarning
@@ -103,10 +100,8 @@ def tune(
     result = found.to_dict()
     with staged(out) as folder:
         (folder / _PARAMS).write_text(json.dumps(result["params"], indent=2) + "\n", "utf-8")
-    words = ["calibrant", "fit", str(data), "--target", target, "--method", method]
+    words = [*fit_command(data, target, groups, drop), "--method", method]
     words += ["--quality", quality] if method == "mmd" else []
-    words += [] if groups is None else ["--groups", groups]
-    words += [word for name in drop or [] for word in ("--drop", name)]
     words += ["--params", str(out / _PARAMS)] if found.params else []
     command = shlex.join([*words, "--out", "model"])
     if as_json:

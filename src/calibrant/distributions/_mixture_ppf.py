@@ -162,12 +162,7 @@ def _rough_table(w: Array, m: Array, s: Array, x: Array) -> tuple[Array, Array]:
     tail, density = np.zeros_like(x), np.zeros_like(x)
     side = np.where(x > 0.0, -1.0, 1.0).astype(x.dtype)
     for weight, loc, rate in component_blocks(x, w, m, 1.0 / s):
-        z = x - loc
-        z *= rate
-        part = z * z
-        part *= -0.5
-        np.exp(part, out=part)
-        part *= weight * rate * DENSITY_AT_0
+        z, part = _scaled_density(x, weight, loc, rate)
         add_components(density, part)
         z *= side
         fast_ndtr(z, out=z)
@@ -176,6 +171,20 @@ def _rough_table(w: Array, m: Array, s: Array, x: Array) -> tuple[Array, Array]:
     # The median may lie on the other side of the mean; rounding may leave a dent there.
     probit = side * ndtri(np.minimum(tail, 1.0))
     return np.maximum.accumulate(probit, axis=1), density
+
+
+def _scaled_density(x: Array, weight: Array, loc: Array, rate: Array) -> tuple[Array, Array]:
+    """Standardized points ``z = (x - m) / s`` and the weighted densities of some components.
+
+    In place: this is where quantiles of many rows spend their time.
+    """
+    z = x - loc
+    z *= rate
+    part = z * z
+    part *= -0.5
+    np.exp(part, out=part)
+    part *= weight * rate * DENSITY_AT_0
+    return z, part
 
 
 def _probit(below: Array, above: Array) -> Array:
@@ -247,13 +256,7 @@ def _tail_and_slopes(mixture: _Parameters, side: Array, x: Array) -> tuple[Array
     tail, density, slope = (np.zeros(x.shape) for _ in range(3))
     phi = ndtr_for(m.shape[1])
     for weight, loc, rate in component_blocks(x, w, m, 1.0 / s):
-        # In place: this is where quantiles of many rows spend their time.
-        z = x - loc
-        z *= rate
-        part = z * z
-        part *= -0.5
-        np.exp(part, out=part)
-        part *= weight * rate * DENSITY_AT_0
+        z, part = _scaled_density(x, weight, loc, rate)
         add_components(density, part)
         part *= z
         part *= rate

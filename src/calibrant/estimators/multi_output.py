@@ -20,7 +20,7 @@ from calibrant.estimators.base import NetworkRegressor
 from calibrant.estimators.batched_fit import train_alike
 from calibrant.estimators.fitted_model import FittedModel
 from calibrant.estimators.held_out import held_out_pit
-from calibrant.persistence import check_class, load_any, savable_model, write_model
+from calibrant.persistence import load_any, restoring, savable_model, write_model
 from calibrant.tables import to_local, to_numbers
 
 
@@ -171,14 +171,9 @@ class MultiOutput(FittedModel, MultiOutputMixin, BaseEstimator):
     def _from_folder(
         cls, path: Path, manifest: dict[str, Any], tensors: dict[str, NDArray[Any]], **options: Any
     ) -> Self:
-        check_class(path, manifest, cls)
-        try:
+        with restoring(path, manifest, cls):
             names = [str(name) for name in manifest["outputs"]]
             correlation, n_held_out = tensors["correlation"], int(manifest["n_held_out"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(
-                f"{path} does not describe a whole MultiOutput: {error}"
-            ) from error
         inside = [load_any(path / f"output_{j}", **options) for j in range(len(names))]
         if not inside or correlation.shape != (len(names), len(names)):
             raise ModelFileError(

@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from calibrant.errors import CalibrantWarning, ModelFileError, ParameterError
-from calibrant.persistence import check_class, pack, unpack, write_model
+from calibrant.errors import CalibrantWarning, ParameterError
+from calibrant.persistence import pack, restoring, unpack, write_model
 from calibrant.training import resolve_device
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def restore_estimator(
     network: nn.Module | None = None,
 ) -> Model:
     """Rebuild the estimator of the given class from the content of its folder."""
-    check_class(path, manifest, cls)
-    try:
+    with restoring(path, manifest, cls):
         if manifest["needs"] and network is None:
             raise ParameterError(
                 f"{path} was fitted with your own module, and classes are not stored: pass an "
@@ -74,10 +73,6 @@ def restore_estimator(
         if manifest["feature_names"] is not None:
             model.feature_names_in_ = np.array(manifest["feature_names"], dtype=object)
         model.encoder_ = unpack(manifest["encoder"], tensors)
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        if isinstance(error, ModelFileError | ParameterError):
-            raise
-        raise ModelFileError(f"{path} does not describe a whole {cls.__name__}: {error}") from error
     return model
 
 

@@ -43,7 +43,7 @@ def fit_and_predict(
     """
     _warm_up(estimators[0].device, method.requires)
     start = time.perf_counter()
-    with _tensor_cores(estimators[0].device):
+    with tensor_cores(estimators[0].device):
         if method.recalibrated:
             models = _fit_recalibrated(estimators, splits, method.recalibrated)
         else:
@@ -56,7 +56,7 @@ def fit_and_predict(
 
 
 @contextmanager
-def _tensor_cores(device: str) -> Iterator[None]:
+def tensor_cores(device: str) -> Iterator[None]:
     """Train with TF32 matrix products on a GPU: factors of 11 significant bits, float32 sums.
 
     Matrix products dominate the time of many networks trained at once. Predictions use float32.

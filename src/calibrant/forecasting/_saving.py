@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import nn
 
-from calibrant.errors import CalibrantError, ModelFileError, ParameterError
+from calibrant.errors import ParameterError
 from calibrant.estimators import NetworkRegressor
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._clock import Clock
@@ -25,7 +25,7 @@ from calibrant.forecasting._separate import SeparateSteps
 from calibrant.forecasting._step import StepModel
 from calibrant.forecasting._windows import WindowDesign
 from calibrant.forecasting.series_frame import SeriesFrame
-from calibrant.persistence import check_class, load_any, write_model
+from calibrant.persistence import load_any, restoring, write_model
 from calibrant.recalibration import AdaptiveRecalibrator
 
 if TYPE_CHECKING:
@@ -90,13 +90,8 @@ def restore_forecaster(
     network: nn.Module | None = None,
 ) -> Model:
     """Rebuild the forecaster from the content of its folder."""
-    check_class(path, manifest, cls)
-    try:
+    with restoring(path, manifest, cls):
         return _restored(cls, manifest, tensors, path, network)
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, CalibrantError):
-            raise
-        raise ModelFileError(f"{path} does not describe a complete Forecaster: {error}") from error
 
 
 def _restored(

@@ -11,11 +11,11 @@ own, and the digests of their manifests in its manifest.
 
 from calibrant.persistence.files import check_file_free, replacing, write_file
 from calibrant.persistence.folders import (
-    check_class,
     check_free,
     is_savable,
     load_any,
     read_model,
+    restoring,
     savable_model,
     write_model,
 )
@@ -23,7 +23,6 @@ from calibrant.persistence.parts import pack, savable_part, unpack
 from calibrant.persistence.versions import installed_version
 
 __all__ = [
-    "check_class",
     "check_file_free",
     "check_free",
     "installed_version",
@@ -32,6 +31,7 @@ __all__ = [
     "pack",
     "read_model",
     "replacing",
+    "restoring",
     "savable_model",
     "savable_part",
     "unpack",

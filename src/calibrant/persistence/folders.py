@@ -8,12 +8,12 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from calibrant.errors import MissingFileError, ModelFileError, OutputExistsError
+from calibrant.errors import MissingFileError, ModelFileError, OutputExistsError, ParameterError
 from calibrant.persistence.parts import to_json
 from calibrant.persistence.versions import installed_version
 
@@ -170,15 +170,24 @@ def load_any(path: str | os.PathLike[str], **options: Any) -> Any:
     return made._from_folder(Path(path), manifest, tensors, **options)
 
 
-def check_class(
+@contextlib.contextmanager
+def restoring(
     path: str | os.PathLike[str], manifest: Mapping[str, Any], expected: type[Any]
-) -> None:
-    """Raise an error if a folder holds a model of another class."""
+) -> Iterator[None]:
+    """Check that a folder holds a model of a class, and say so if it can't be rebuilt from it."""
     if manifest.get("class") != expected.__name__:
         raise ModelFileError(
             f"{path} holds a {manifest.get('class')}, not a {expected.__name__}. "
             "Load it with that class, or with calibrant.load_model."
         )
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        if isinstance(error, MissingFileError | ModelFileError | ParameterError):
+            raise
+        raise ModelFileError(
+            f"{path} does not describe a whole {expected.__name__}: {error}. {_ADVICE}"
+        ) from error
 
 
 def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
-from calibrant.errors import ModelFileError, ParameterError
-from calibrant.persistence import check_class, is_savable, load_any, pack, unpack, write_model
+from calibrant.errors import ParameterError
+from calibrant.persistence import is_savable, load_any, pack, restoring, unpack, write_model
 
 if TYPE_CHECKING:
     from calibrant.recalibration._recalibrator import Recalibrator
@@ -49,13 +49,10 @@ def restore_recalibrator(
     **options: Any,
 ) -> Model:
     """Rebuild a recalibrator from the content of its folder; options are its model's."""
-    check_class(path, manifest, cls)
-    try:
+    with restoring(path, manifest, cls):
         model = cls(**manifest["parameters"])
         model.n_calibration_ = int(manifest["n_calibration"])
         model._from_tensors(tensors)
         model._from_parts(unpack(manifest["fitted"], tensors))
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{path} does not describe a whole {cls.__name__}: {error}") from error
     model.model_ = load_any(path / _WRAPPED, **options)
     return model
