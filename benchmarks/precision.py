@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import platform
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -111,9 +112,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
     parser.add_argument("--device", default="auto")
     parser.add_argument("--data", nargs="+", default=["kin8nm", "california"])
-    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
     parser.add_argument("--splits", type=int, default=3)
-    parser.add_argument("--minutes", type=float, default=60, help="start no split after so long")
+    parser.add_argument("--minutes", type=float, default=60, help="start no split that would end later")
     options = parser.parse_args()
     device = options.device
     if device == "auto":
@@ -124,18 +125,23 @@ def main() -> None:
         "| table | network | precision | fit, s | CRPS | against float32 | ECPE | against float32 "
         "| floor | splits |\n|---|---|---|---|---|---|---|---|---|---|"
     )
-    end = time.monotonic() + 60 * options.minutes
-    for data, model in product(options.data, options.models):
-        found: dict[str, list[Found]] = {how: [] for how in PRECISIONS}
-        for split in range(options.splits):
-            if time.monotonic() > end:
-                break
-            for how, own in found.items():
-                if not split:  # loads kernels
-                    warm_up(MODELS[model], data, device, how)
-                own.append(fit(MODELS[model], data, FIRST_SPLIT + split, device, how))
-        if found["float32"]:
-            show(data, model, found)
+    cases = list(product(options.data, options.models))
+    found: dict[tuple[str, str], dict[str, list[Found]]] = {case: {} for case in cases}
+    end, longest = time.monotonic() + 60 * options.minutes, 0.0
+    for split, case in product(range(FIRST_SPLIT, FIRST_SPLIT + options.splits), cases):
+        begun = time.monotonic()
+        if begun + longest > end:
+            break
+        for how in PRECISIONS:
+            if split == FIRST_SPLIT:  # loads kernels
+                warm_up(MODELS[case[1]], case[0], device, how)
+            fitted = fit(MODELS[case[1]], case[0], split, device, how)
+            found[case].setdefault(how, []).append(fitted)
+            print(*case, split, how, fitted, file=sys.stderr, flush=True)
+        longest = max(longest, time.monotonic() - begun)
+    for (data, model), own in found.items():
+        if own:
+            show(data, model, own)
 
 
 def warm_up(make: Callable[..., Any], name: str, device: str, how: str) -> None:
