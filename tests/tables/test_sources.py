@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from pyarrow import parquet
 
 from calibrant.errors import DataError, MissingFileError, ParameterError
@@ -223,3 +224,28 @@ def test_a_row_group_of_a_local_file_is_never_held_as_a_whole(tmp_path: Path) ->
     for _ in ParquetSource(tmp_path / "a.parquet").parts():
         most = max(most, pa.total_allocated_bytes() - before)
     assert most < table.nbytes / 3
+
+
+class FailingFileSystem(MemoryFileSystem):
+    """A filesystem with errors of its own, as those of clouds have."""
+
+    protocol = "failing"
+
+    def _open(self, path, mode="rb", **options):
+        raise RuntimeError("no token\n was found.")
+
+    def isdir(self, path):
+        if "denied" in path:
+            raise RuntimeError("Access Denied")
+        return False
+
+    def exists(self, path, **options):
+        return True
+
+
+def test_errors_of_the_packages_behind_other_filesystems_are_ours() -> None:
+    fsspec.register_implementation("failing", FailingFileSystem, clobber=True)
+    with pytest.raises(DataError, match=r"failing://denied can't be opened: Access Denied\.$"):
+        ParquetSource("failing://denied")
+    with pytest.raises(DataError, match=r"a\.parquet can't be read: no token was found\.$"):
+        ParquetSource("failing://bucket/a.parquet")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import accumulate
@@ -12,24 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.errors import DataError, MissingFileError
+from calibrant.errors import DataError
+from calibrant.tables.parquet_files import (
+    ParquetFile,
+    as_data_errors,
+    common_schema,
+    find_files,
+    opened,
+    plain_schema,
+    read_metadata,
+)
 from calibrant.tables.parts import PART_ROWS, Part, Piece, cut, in_order
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from fsspec import AbstractFileSystem
 
 IN_MEMORY_ROWS = 200_000  # a table of at most so many rows is read as a whole
-_BUFFER = 1 << 18  # bytes read ahead per column: a row group may be larger than memory
-
-
-@dataclass(frozen=True)
-class ParquetFile:
-    """A file of a source and the rows of its row groups."""
-
-    path: str
-    group_rows: tuple[int, ...]
-    schema: pa.Schema = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -81,8 +78,8 @@ class ParquetSource:
     def __post_init__(self) -> None:
         """Find the files and read their metadata."""
         paths = [self.paths] if isinstance(self.paths, str | os.PathLike) else self.paths
-        found = tuple(_metadata(path) for each in paths for path in _files(os.fspath(each)))
-        schema = _common_schema(found)
+        found = tuple(read_metadata(path) for each in paths for path in find_files(os.fspath(each)))
+        schema = common_schema(found)
         _check_names([*self.drop, *([] if self.target is None else [self.target])], schema, found)
         kept = [each for each in schema if each.name not in self.drop]
         object.__setattr__(self, "files", found)
@@ -112,7 +109,7 @@ class ParquetSource:
 
     def _read(self, file: ParquetFile, group: int, start: int) -> Iterator[Part]:
         where = f"{file.path}, row group {group}"
-        with _as_data_errors(where), _opened(file.path) as reader:
+        with as_data_errors(where), opened(file.path) as reader:
             rows = tuple(
                 reader.metadata.row_group(i).num_rows for i in range(reader.num_row_groups)
             )
@@ -153,7 +150,7 @@ class ArrowSource:
         first = self.batches if self._is_dataset else next(iter(self.batches()), None)
         if first is None:
             raise DataError("There is no record batch: `batches` returned an empty iterable.")
-        schema = _plain(first.schema)
+        schema = plain_schema(first.schema)
         _check_names([] if self.target is None else [self.target], schema, ())
         return schema
 
@@ -189,114 +186,12 @@ class ArrowSource:
     def _read(
         self, batches: Callable[[], Iterable[pa.RecordBatch]], start: int, where: str
     ) -> Iterator[Part]:
-        with _as_data_errors(where):
+        with as_data_errors(where):
             yield from cut(batches(), self.schema, start, where)
 
 
 def _name(fragment: Any) -> str:
     return str(getattr(fragment, "path", "") or fragment)
-
-
-def _files(path: str) -> list[str]:
-    """Files of a path, folder or pattern, in order, as URLs or local paths."""
-    from fsspec.core import url_to_fs
-
-    try:
-        filesystem, root = url_to_fs(path)
-    except (ImportError, ValueError) as error:  # an unknown protocol, or its package is missing
-        raise DataError(f"{path} can't be opened: {error}") from error
-    if any(sign in root for sign in "*?["):
-        found = [each for each in filesystem.glob(root) if not filesystem.isdir(each)]
-        if not found:
-            raise MissingFileError(f"No file matches {path!r}.")
-    elif filesystem.isdir(root):
-        found = [each for each in filesystem.find(root) if _is_data(each[len(root) :])]
-        if not found:
-            raise MissingFileError(f"The folder {path} holds no file that ends in .parquet.")
-    elif filesystem.exists(root):
-        found = [root]
-    else:
-        raise MissingFileError(f"There is no file {path}.")
-    return [_full_name(filesystem, path, each) for each in sorted(found)]
-
-
-def _full_name(filesystem: AbstractFileSystem, given: str, found: str) -> str:
-    if "://" in given:
-        return str(filesystem.unstrip_protocol(found))
-    return found if os.path.isabs(given) else os.path.relpath(found)
-
-
-def _is_data(below: str) -> bool:
-    names = below.strip("/").split("/")
-    return names[-1].endswith(".parquet") and not any(name[0] in "_." for name in names if name)
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[Any]:
-    """Reader of a Parquet file; local files are read by Arrow itself."""
-    from pyarrow import parquet
-
-    checked = partial(parquet.ParquetFile, page_checksum_verification=True)  # where there are any
-    if "://" not in path:
-        # Without pre_buffer=False Arrow ignores the buffer size and holds the whole row group.
-        with checked(path, buffer_size=_BUFFER, pre_buffer=False) as reader:
-            yield reader
-        return
-    import fsspec
-
-    # Over a network a row group is read ahead as a whole: many small requests would be slow.
-    with fsspec.open(path, "rb") as file, checked(file) as reader:
-        yield reader
-
-
-def _metadata(path: str) -> ParquetFile:
-    with _as_data_errors(path), _opened(path) as reader:
-        groups = range(reader.num_row_groups)
-        rows = tuple(reader.metadata.row_group(i).num_rows for i in groups)
-        return ParquetFile(path, rows, _plain(reader.schema_arrow))
-
-
-def _plain(schema: pa.Schema) -> pa.Schema:
-    """Schema without metadata, and with decimals as floats: pandas makes objects of them."""
-    import pyarrow as pa
-
-    return pa.schema(
-        [
-            pa.field(each.name, pa.float64() if pa.types.is_decimal(each.type) else each.type)
-            for each in schema
-        ]
-    )
-
-
-def _common_schema(files: Sequence[ParquetFile]) -> pa.Schema:
-    """Schema that the columns of all files can be converted to, in the order of the first."""
-    import pyarrow as pa
-
-    first = files[0]
-    schema = first.schema
-    for each in files[1:]:
-        if each.schema.equals(schema):
-            continue
-        other = set(each.schema.names) ^ set(schema.names)
-        if other:
-            raise DataError(
-                f"All files must have the same columns, but {sorted(other)[0]!r} is in only one of "
-                f"{first.path} and {each.path}."
-            )
-        for name in schema.names:
-            own, its = schema.field(name).type, each.schema.field(name).type
-            try:
-                common = pa.unify_schemas(
-                    [pa.schema([(name, own)]), pa.schema([(name, its)])],
-                    promote_options="permissive",
-                )
-            except pa.ArrowException as error:
-                raise DataError(
-                    f"All files must have the same columns, but {name!r} is {own} in {first.path} "
-                    f"and {its} in {each.path}."
-                ) from error
-            schema = schema.set(schema.get_field_index(name), common.field(0))
-    return schema
 
 
 def _check_names(names: Sequence[str], schema: pa.Schema, files: Sequence[ParquetFile]) -> None:
@@ -305,23 +200,3 @@ def _check_names(names: Sequence[str], schema: pa.Schema, files: Sequence[Parque
         which = files[0].path if files else "The first record batch"
         listed = ", ".join(schema.names[:10]) + (" ..." if len(schema.names) > 10 else "")
         raise DataError(f"{which} has no column {missing[0]!r}. Its columns are: {listed}.")
-
-
-@contextmanager
-def _as_data_errors(where: str) -> Iterator[None]:
-    """Turn failures of reading into errors that name the file and row group."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except FileNotFoundError as error:
-        if isinstance(error, MissingFileError):
-            raise
-        raise MissingFileError(f"{where}: the file is not there any more.") from error
-    except (DataError, GeneratorExit):
-        raise
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        said = " ".join(str(error).split()).rstrip(".")
-        raise DataError(
-            f"{where} can't be read as Parquet: {said}. Is the file empty or cut off?"
-        ) from error
