@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from calibrant.cli._cluster import is_parquet
+from calibrant.cli._cluster import is_parquet, storage_path
+from calibrant.errors import ParameterError
 
 
 @pytest.mark.parametrize(
@@ -46,3 +49,13 @@ def test_parquet_files(tmp_path) -> None:
     assert is_parquet(tmp_path)
     assert is_parquet(tmp_path / "*.parquet")
     assert not is_parquet(tmp_path / "a.csv")
+    assert is_parquet(Path("s3://bucket/table"))
+
+
+def test_where_checkpoints_are_stored(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert storage_path("runs") == str(tmp_path / "runs")
+    assert storage_path("gs://bucket/runs") == "gs://bucket/runs"
+    assert storage_path("memory://bucket/runs") == "fsspec+memory://bucket/runs"
+    with pytest.raises(ParameterError, match=r"--storage nowhere://a can't be used: .*nowhere"):
+        storage_path("nowhere://a")

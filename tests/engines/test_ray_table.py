@@ -22,7 +22,7 @@ from calibrant.engines import (
     map_on_ray,
     ray_cluster,
 )
-from calibrant.errors import DataError
+from calibrant.errors import DataError, DataWarning, MissingFileError
 from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor
 from calibrant.tables import ParquetSource
 
@@ -58,14 +58,15 @@ def dataset(ray) -> Any:
 def model(dataset, tmp_path_factory: pytest.TempPathFactory) -> MMDRegressor:
     from ray.train import RunConfig
 
-    return fit_on_ray(
-        MMDRegressor().set_params(**SMALL),
-        dataset,
-        label_column="y",
-        scaling_config=default_scaling(2),
-        run_config=RunConfig(storage_path=str(tmp_path_factory.mktemp("store"))),
-        checkpoint_every=1,
-    )
+    with pytest.warns(DataWarning, match="12 of 1,200 rows left out, they have no 'y'"):
+        return fit_on_ray(
+            MMDRegressor().set_params(**SMALL),
+            dataset,
+            label_column="y",
+            scaling_config=default_scaling(2),
+            run_config=RunConfig(storage_path=str(tmp_path_factory.mktemp("store"))),
+            checkpoint_every=1,
+        )
 
 
 @pytest.mark.slow
@@ -98,12 +99,14 @@ def test_a_killed_worker_is_replaced_and_the_fit_ends_where_an_undisturbed_one_e
         dying_loop,
         **arguments,
         scaling_config=default_scaling(),  # the cluster has two cores
-        run_config=RunConfig(
-            storage_path=str(tmp_path), failure_config=FailureConfig(max_failures=1)
+        run_config=RunConfig(  # checkpoints by way of fsspec, as those in a cloud
+            storage_path=f"fsspec+file://{tmp_path}/store",
+            failure_config=FailureConfig(max_failures=1),
         ),
     )
     again = job.finish(trainer.fit())
     assert (tmp_path / "died").exists()
+    assert len(list((tmp_path / "store").rglob("training.safetensors"))) > 3
     for name, value in model.module_.by_name().items():
         assert torch.equal(again.module_.by_name()[name], value)
     assert again.history_ == model.history_
@@ -172,3 +175,29 @@ def test_a_column_that_is_missing_is_named(model: MMDRegressor, dataset) -> None
     empty = dataset.limit(1)  # its only row has no target
     with pytest.raises(DataError, match="No row of the dataset has a value of 'y'"):
         fit_on_ray(MMDRegressor(), empty, label_column="y")
+
+
+@pytest.mark.slow
+def test_errors_of_tasks_name_the_file(ray, source: ParquetSource, tmp_path: Path) -> None:
+    frame = table()[800:]
+    frame.loc[1000, "b"] = np.inf
+    frame.to_parquet(tmp_path / "2.parquet", row_group_size=150)
+    changed = ParquetSource(str(tmp_path / "*.parquet"))
+    with pytest.raises(DataError, match=r"2\.parquet, row group 1: column 'b' contains infinity"):
+        RayFit.prepare(MMDRegressor(), changed, label_column="y")
+    (tmp_path / "1.parquet").unlink()
+    with pytest.raises(MissingFileError, match=r"1\.parquet, row group 0: the file is not there"):
+        RayFit.prepare(MMDRegressor(), source, label_column="y")
+
+
+@pytest.mark.slow
+def test_a_dataset_of_parquet_files(ray, source: ParquetSource, tmp_path: Path) -> None:
+    with pytest.warns(DataWarning, match="12 of 1,200 rows left out"):
+        job = RayFit.prepare(
+            MMDRegressor().set_params(**SMALL),
+            ray.data.read_parquet(str(tmp_path)),
+            label_column="y",
+        )
+    rows = job.rows.to_pandas()
+    assert len(rows) + len(job.plan.held_out.y) == N - 12
+    assert np.isfinite(np.stack(rows["x"])).all()

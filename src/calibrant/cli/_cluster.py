@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant.cli._files import staged
+from calibrant.cli._streams import as_url
 from calibrant.errors import ParameterError
 from calibrant.tables import ParquetSource
 
@@ -31,7 +32,7 @@ def fit_on_cluster(
     """Fit a model to the rows of Parquet files, which the workers read; return their number."""
     from calibrant.engines import default_scaling, fit_on_ray, ray_cluster
 
-    source = ParquetSource(str(path), target=target, drop=drop)
+    source = ParquetSource(as_url(path), target=target, drop=drop)
     with ray_cluster(address, workers), _storage(storage, address) as where:
         from ray.train import FailureConfig, RunConfig
 
@@ -70,16 +71,17 @@ def predict_on_cluster(
     workers: int | None,
 ) -> None:
     """Write predictions of the rows of Parquet files into a folder, in parts."""
-    from calibrant.engines import map_on_ray, ray_cluster
+    from calibrant.engines import as_own_errors, map_on_ray, ray_cluster
 
-    source = ParquetSource(str(path))
-    with ray_cluster(address, workers), staged(out.absolute()) as folder:
+    source = ParquetSource(as_url(path))
+    cluster = ray_cluster(address, workers)
+    with cluster, staged(out.absolute()) as folder, as_own_errors("Prediction"):
         map_on_ray(function, source, workers=workers).write_parquet(str(folder))
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a path names Parquet files: one, a folder or a pattern."""
-    return path.suffix == ".parquet" or path.is_dir() or "*" in path.name
+    """Whether a path names Parquet files: one, a folder, a pattern or a URL."""
+    return path.suffix == ".parquet" or path.is_dir() or "*" in path.name or "://" in as_url(path)
 
 
 @contextmanager
@@ -90,4 +92,22 @@ def _storage(storage: str | None, address: str | None) -> Iterator[str]:
             "--storage must name a folder or URL that all workers of the cluster can reach."
         )
     with tempfile.TemporaryDirectory() as folder:
-        yield storage or folder
+        yield folder if storage is None else storage_path(storage)
+
+
+def storage_path(storage: str) -> str:
+    """Return a folder or URL as Ray wants it: absolute, and of any filesystem of fsspec."""
+    import pyarrow as pa
+    from pyarrow.fs import FileSystem
+
+    if "://" not in storage:
+        return str(Path(storage).absolute())
+    last: Exception | None = None
+    for url in (storage, f"fsspec+{storage}"):  # Arrow's own filesystems are faster
+        try:
+            FileSystem.from_uri(url)
+        except (pa.ArrowException, ImportError, OSError, ValueError) as error:
+            last = error
+        else:
+            return url
+    raise ParameterError(f"--storage {storage} can't be used: {last}") from last

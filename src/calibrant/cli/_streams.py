@@ -13,8 +13,7 @@ def parquet_source(
     path: Path, target: str | None = None, drop: Sequence[str] = ()
 ) -> ParquetSource | None:
     """Return the Parquet files of a path: one, a folder, a pattern or a URL; None for others."""
-    # A URL loses a slash where it is read as a path.
-    url = re.sub(r"^([a-z][a-z0-9+.-]+):/(?!/)", r"\1://", str(path))
+    url = as_url(path)
     is_many = path.is_dir() or any(sign in url for sign in "*?[") or "://" in url
     if not is_many and not path.name.lower().endswith(".parquet"):
         return None
@@ -27,3 +26,8 @@ def large_source(
     """As `parquet_source`, and None for tables that are small enough to be read as a whole."""
     source = parquet_source(path, target, drop)
     return None if source is None or source.n_rows <= source.in_memory_rows else source
+
+
+def as_url(path: Path) -> str:
+    """Return the URL of a path, which loses a slash where it is read as a path; others as text."""
+    return re.sub(r"^([a-z][a-z0-9+.-]+):/(?!/)", r"\1://", str(path))

@@ -12,6 +12,7 @@ take the rows of one table to the workers of a Ray cluster.
 from calibrant.engines.choice import ENGINES, Run, default_workers, make_engine
 from calibrant.engines.processes import run_in_processes
 from calibrant.engines.ray import ray_cluster, run_on_ray
+from calibrant.engines.ray_errors import as_own_errors
 from calibrant.engines.ray_fit import RayFit, default_scaling, fit_on_ray, train_loop_per_worker
 from calibrant.engines.ray_predict import PredictFrame, map_on_ray, predict_on_ray
 from calibrant.engines.serial import run_serial
@@ -22,6 +23,7 @@ __all__ = [
     "PredictFrame",
     "RayFit",
     "Run",
+    "as_own_errors",
     "default_scaling",
     "default_workers",
     "fit_members",

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import tempfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-import numpy as np
 import torch
 
-from calibrant.checks import Flags
 from calibrant.engines.ray import import_ray
+from calibrant.engines.ray_errors import as_own_errors
 from calibrant.engines.ray_predict import ROW, numbered_rows
-from calibrant.errors import CalibrantError, DataError, ParameterError
+from calibrant.engines.ray_rows import GAPS, HELD_OUT, Encode, Sides
+from calibrant.errors import DataError, DataWarning, ParameterError
 from calibrant.estimators import NetworkRegressor
 from calibrant.estimators.fit_data import check_fit_data
 from calibrant.estimators.parameters import Training, check_parameters
 from calibrant.estimators.plan import Group, Plan
-from calibrant.estimators.scaling import Scaler, scaled_target
 from calibrant.estimators.streamed_data import HELD_OUT_ROWS, SAMPLE_ROWS
 from calibrant.estimators.train import restored, run_plans
-from calibrant.tables import ParquetSource, TableEncoder
+from calibrant.tables import ParquetSource
 from calibrant.training import Checkpoint, Checkpoints, MemberRows, Rows, Workers
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 _FILE = "training.safetensors"
 
@@ -91,7 +84,7 @@ def fit_on_ray(
         scaling_config=scaling_config or default_scaling(),
         run_config=run_config or RunConfig(failure_config=FailureConfig(max_failures=3)),
     )
-    with _as_own_errors():
+    with as_own_errors("Training"):
         result = trainer.fit()
     job.finish(result)
     return model
@@ -160,10 +153,19 @@ class RayFit:
         how = {"batch_format": "pyarrow", "batch_size": None}
         some = dataset.map_batches(sides.draw, **how)
         some.context.execution_options.preserve_order = True  # sums follow the order of the rows
-        drawn = some.to_pandas()
+        with as_own_errors("Reading"):
+            drawn = some.to_pandas()
+        gaps = int(drawn.pop(GAPS).sum())
+        drawn = drawn[drawn[label_column].notna()]
+        if gaps:
+            warnings.warn(
+                f"{gaps:,} of {n_rows:,} rows left out, they have no {label_column!r}.",
+                DataWarning,
+                stacklevel=3,
+            )
         if drawn.empty:
             raise DataError(f"No row of the dataset has a value of {label_column!r}.")
-        held_out = drawn.pop(_HELD_OUT).to_numpy(dtype=bool)
+        held_out = drawn.pop(HELD_OUT).to_numpy(dtype=bool)
         sample, held = drawn[~held_out], drawn[held_out]
         data = check_fit_data(
             model,
@@ -174,7 +176,7 @@ class RayFit:
             groups=None,
             cv=None,
         )
-        plan = model._plan_for(data._replace(n_elsewhere=n_rows - len(held)))
+        plan = model._plan_for(data._replace(n_elsewhere=n_rows - gaps - len(held)))
         model.target_name_ = label_column
         assert model.encoder_ is not None  # of a table
         encode = Encode(sides, model.encoder_, plan.features.scaler, plan.target)
@@ -257,81 +259,3 @@ def _report(checkpoint: Checkpoint) -> None:
     with tempfile.TemporaryDirectory() as folder:
         checkpoint.save(Path(folder) / _FILE)
         ray.train.report(metrics, checkpoint=ray.train.Checkpoint.from_directory(folder))
-
-
-_HELD_OUT = "calibrant held out"
-
-
-@dataclass(frozen=True)
-class Sides:
-    """Which rows are held out, and which of the others the plan is made with.
-
-    Rows are drawn block by block, with a seed that follows from the content of the block, so that
-    tasks on any machine draw the same rows without knowing of each other.
-
-    Parameters
-    ----------
-    label_column : str
-    seed : int
-    held_out, sample : float
-        Shares of the rows.
-    """
-
-    label_column: str
-    seed: int
-    held_out: float
-    sample: float
-
-    def of(self, block: pa.Table) -> tuple[pa.Table, Flags, Flags]:
-        """Rows of a block that have a target; which are held out, and which of them are drawn."""
-        import pyarrow.compute as pc
-        from pandas.util import hash_pandas_object
-
-        gaps = pc.is_null(block[self.label_column], nan_is_null=True)
-        known = block.filter(pc.invert(gaps))
-        hashes = hash_pandas_object(known[self.label_column].to_pandas(), index=False).to_numpy()
-        content = zlib.crc32(hashes.tobytes())
-        draws = np.random.default_rng([self.seed, content]).random(len(hashes))
-        held_out = draws < self.held_out
-        return known, held_out, draws < self.held_out + (1.0 - self.held_out) * self.sample
-
-    def draw(self, block: pa.Table) -> pa.Table:
-        """Rows to plan with and rows to hold out, marked."""
-        known, held_out, drawn = self.of(block)
-        import pyarrow as pa
-
-        return known.append_column(_HELD_OUT, pa.array(held_out)).filter(pa.array(drawn))
-
-
-@dataclass(frozen=True)
-class Encode:
-    """From the rows of a user to scaled training rows: columns "x" and "y"."""
-
-    sides: Sides
-    encoder: TableEncoder
-    inputs: Scaler
-    target: Scaler
-
-    def __call__(self, block: pa.Table) -> dict[str, Any]:
-        """Scaled rows of a block, without those that are held out."""
-        import pyarrow as pa
-
-        known, held_out, _ = self.sides.of(block)
-        frame: pd.DataFrame = known.filter(pa.array(~held_out)).to_pandas()
-        y = frame.pop(self.sides.label_column).to_numpy(dtype=np.float64)
-        x = self.inputs.transform(self.encoder.transform(frame))
-        return {
-            "x": x.astype(np.float32),
-            "y": scaled_target(self.target, y).astype(np.float32),
-        }
-
-
-@contextmanager
-def _as_own_errors() -> Iterator[None]:
-    """Turn a failed training into an error that says what happened in the worker."""
-    from ray.train import TrainingFailedError
-
-    try:
-        yield
-    except TrainingFailedError as error:
-        raise CalibrantError(f"Training on Ray failed: {error}") from error

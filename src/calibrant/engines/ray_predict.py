@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.engines.ray import import_ray
 from calibrant.errors import DataError
-from calibrant.tables import ParquetSource
+from calibrant.tables import ParquetSource, part_inputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,4 +149,5 @@ class _ReadPieces:
         for number in batch["id"]:
             for part in pieces[number]():
                 rows = np.arange(part.start, part.start + part.batch.num_rows)
-                yield pa.Table.from_batches([part.batch]).append_column(ROW, pa.array(rows))
+                finite = part_inputs(part, None)  # an error names file and row group
+                yield pa.Table.from_batches([finite]).append_column(ROW, pa.array(rows))
