@@ -134,6 +134,8 @@ def test_bad_arguments_of_predict(model, source, tmp_path) -> None:
         predict_parquet(model, source, out, keep=["id"])
     with pytest.raises(MissingFileError, match="There is no folder"):
         predict_parquet(model, source, tmp_path / "no" / "out.parquet")
+    with pytest.raises(ParameterError, match=r"s3://bucket/out is a URL, but only local files"):
+        predict_parquet(model, source, "s3://bucket/out")
     lacking = ParquetSource(tmp_path / "data", drop=["b"])
     with pytest.raises(DataError, match="no column 'b', which the model reads"):
         predict_parquet(model, lacking, out)

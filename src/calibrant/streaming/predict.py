@@ -73,6 +73,11 @@ def predict_parquet(
     """
     if missing := [name for name in keep if name not in source.schema.names]:
         raise DataError(f"The source has no column {missing[0]!r}, which keep names.")
+    if "://" in os.fspath(out):
+        raise ParameterError(
+            f"{out} is a URL, but only local files are written: name a local file or folder, or use "
+            "calibrant.engines.predict_on_ray, whose result is written anywhere."
+        )
     path, select = Path(out), inputs or fitted_columns(model)
     import pyarrow as pa
 
