@@ -114,7 +114,9 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", default=["kin8nm", "california"])
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
     parser.add_argument("--splits", type=int, default=3)
-    parser.add_argument("--minutes", type=float, default=60, help="start no split that would end later")
+    parser.add_argument(
+        "--minutes", type=float, default=60, help="start no split that would end later"
+    )
     options = parser.parse_args()
     device = options.device
     if device == "auto":
