@@ -17,15 +17,17 @@ import argparse
 import math
 import multiprocessing
 import os
+import pickle
 import platform
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from importlib.metadata import version
 from multiprocessing.connection import Connection
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,8 +37,7 @@ from torch.multiprocessing import spawn
 
 from calibrant import MMDRegressor
 from calibrant.engines import fit_members, run_in_processes
-from calibrant.engines.spread import split_plan
-from calibrant.estimators.plan import Plan
+from calibrant.engines.spread import join_parts, split_plan
 from calibrant.estimators.predictor import assemble
 from calibrant.estimators.train import run_plans
 from calibrant.training import Rows, Workers
@@ -274,41 +275,73 @@ def print_measured(batches: Sequence[int], device: str) -> None:
     print(f"\n{count:,} weights, {FLOAT * count / 1e6:.2f} MB of gradients\n")
 
 
-def print_members(n_rows: int) -> None:
+def print_members(n_rows: int, epochs: int | None) -> None:
     """The schedule of the networks of "best" over two workers, in seconds of CPU."""
     torch.set_num_threads(1)
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((n_rows, 8))
-    y = x[:, 0] + rng.standard_normal(n_rows)
-    model = MMDRegressor(quality="best", random_state=0).set_params(matching__epochs=10)
-    plan = model.plan(x, y)
-
-    def seconds(part: Plan) -> float:
-        start = time.process_time()
-        run_plans([part])
-        return time.process_time() - start
-
+    x, y = noisy_table(n_rows)
+    model = best(epochs)
+    planning, plan = cpu_seconds(lambda: model.plan(x, y))
     print(plan)
-    whole = seconds(plan)
-    parts = [(part, seconds(part)) for part in split_plan(plan, 2)]
+    whole, _ = cpu_seconds(lambda: run_plans([plan]))
+    parts = split_plan(plan, 2)
+    costs, trained = [], []
+    for part in parts:
+        cost, (networks,) = cpu_seconds(lambda part=part: run_plans([part]))
+        costs.append(cost)
+        trained.append(networks)
+    finishing, _ = cpu_seconds(lambda: model._finish(plan, join_parts(plan, parts, trained)))
+    sent = sum(len(pickle.dumps(each)) for each in (*parts, *trained))
     print("\n| part | networks | CPU seconds |\n|---|---|---|")
+    print(f"| planning | - | {planning:.1f} |")
     print(f"| whole | {plan.n_networks} | {whole:.1f} |")
     free = [0.0, 0.0]
-    for i, (part, cost) in enumerate(parts):
+    for i, (part, cost) in enumerate(zip(parts, costs, strict=True)):
         print(f"| {i + 1} | {len(part.groups[0].seeds)} {part.groups[0].network} | {cost:.1f} |")
         free[free.index(min(free))] += cost
-    total = sum(cost for _, cost in parts)
-    print(f"\nsum of the parts / whole: {total / whole:.2f}")
-    print(f"two workers, without starting them: {whole / max(free):.2f} times one")
+    print(f"| joining, calibration | - | {finishing:.1f} |")
+    start = start_seconds()
+    print(f"\nstarting a worker: {start:.1f} CPU s; sent in all: {sent / 1e6:.1f} MB")
+    print(f"sum of the parts / whole: {sum(costs) / whole:.2f}")
+    print(f"training, two workers: {whole / max(free):.2f} times one")
+    two = planning + start + max(free) + finishing
+    print(f"a fit by two workers: {(planning + whole + finishing) / two:.2f} times one program")
 
 
-def print_workers(n_rows: int, counts: Sequence[int]) -> None:
-    """Seconds of the same fit by one and by several processes of one thread each."""
-    torch.set_num_threads(1)
+def best(epochs: int | None) -> MMDRegressor:
+    """All networks of "best", with fewer epochs if wanted."""
+    few = {} if epochs is None else {"epochs": epochs, "matching__epochs": epochs}
+    return MMDRegressor(quality="best", random_state=0, device="cpu").set_params(**few)
+
+
+def noisy_table(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Eight inputs, and a target whose noise depends on one of them."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((n_rows, 8))
-    y = x[:, 0] + np.exp(0.5 * x[:, 1]) * rng.standard_normal(n_rows)
-    model = MMDRegressor(quality="best", random_state=0, device="cpu")
+    return x, x[:, 0] + np.exp(0.5 * x[:, 1]) * rng.standard_normal(n_rows)
+
+
+def cpu_seconds(work: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU seconds of a function, and what it returns."""
+    start = time.process_time()
+    result = work()
+    return time.process_time() - start, result
+
+
+def start_seconds() -> float:
+    """CPU seconds that a worker needs before its first item: most go into imports."""
+    (found,) = (cost for _, cost in run_in_processes(process_seconds, [0], workers=1))
+    return float(found or 0.0)
+
+
+def process_seconds(_: int) -> float:
+    return time.process_time()
+
+
+def print_workers(n_rows: int, epochs: int | None, counts: Sequence[int]) -> None:
+    """Seconds of the same fit by one and by several processes of one thread each."""
+    torch.set_num_threads(1)
+    x, y = noisy_table(n_rows)
+    model = best(epochs)
     print(f"{platform.machine()}, {os.cpu_count()} cores, torch {version('torch')}, {date.today()}")
     start = time.perf_counter()
     model.plan(x, y)
@@ -335,6 +368,7 @@ def main() -> None:
     parser.add_argument("--members", action="store_true", help='divide the networks of "best"')
     parser.add_argument("--workers", type=int, nargs="+", help="fit with so many processes")
     parser.add_argument("--rows", type=int, default=2000, help="of --members and --workers")
+    parser.add_argument("--member-epochs", type=int, help="fewer epochs of --members, --workers")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of --measure")
     options = parser.parse_args()
     if options.measure:
@@ -342,10 +376,11 @@ def main() -> None:
             (128, 1024) if options.device == "cpu" else (1024, 8192), options.device
         )
     if options.members:
-        return print_members(options.rows)
+        return print_members(options.rows, options.member_epochs)
     if options.workers:
-        return print_workers(options.rows, options.workers)
+        return print_workers(options.rows, options.member_epochs, options.workers)
     del options.measure, options.members, options.workers, options.rows, options.device
+    del options.member_epochs
     common = vars(options)
     cpu = Machine("CPU cores, 10 Gbit/s Ethernet", 2e10, 1.25e9, 5e-5, 0.10, 1e5)
     gpu = Machine("GPUs, 200 Gbit/s InfiniBand", 2e13, 2.5e10, 1e-5, 0.05, 1e6)

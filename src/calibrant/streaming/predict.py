@@ -75,8 +75,8 @@ def predict_parquet(
         raise DataError(f"The source has no column {missing[0]!r}, which keep names.")
     if "://" in os.fspath(out):
         raise ParameterError(
-            f"{out} is a URL, but only local files are written: name a local file or folder, or use "
-            "calibrant.engines.predict_on_ray, whose result is written anywhere."
+            f"{out} is a URL, but only local files are written: name a local file or folder, or "
+            "use calibrant.engines.predict_on_ray, whose result is written anywhere."
         )
     path, select = Path(out), inputs or fitted_columns(model)
     import pyarrow as pa
