@@ -3,7 +3,8 @@
 The networks run under `torch.autocast`: matrix products have bfloat16 factors, weights, optimiser
 and losses are float32, and predictions are those of float32 weights. Every split is fitted in
 every precision with the same seed, after a first fit of one epoch that is not counted; differences
-are paired by split, with their standard error. TF32 is what benchmarks on a GPU use.
+are paired by split, with their standard error: CRPS in percent, ECPE as it is. TF32 is what
+benchmarks on a GPU use.
 """
 
 from __future__ import annotations
@@ -85,12 +86,9 @@ def show(name: str, model: str, found: dict[str, list[Found]]) -> None:
     base = found["float32"]
     for how, own in found.items():
         means = Found(*(float(np.mean(each)) for each in zip(*own, strict=True)))
-        crps, ecpe = (
-            difference(
-                [(getattr(a, score), getattr(b, score)) for a, b in zip(own, base, strict=True)]
-            )
-            for score in ("crps", "ecpe")
-        )
+        pairs = list(zip(own, base, strict=True))
+        crps = mean_and_error([100 * (a.crps / b.crps - 1) for a, b in pairs], ".2f", "%")
+        ecpe = mean_and_error([a.ecpe - b.ecpe for a, b in pairs], ".4f", "")
         print(
             f"| {name} | {model} | {how} | {means.seconds:.1f} | {means.crps:.5g} | {crps} | "
             f"{means.ecpe:.4f} | {ecpe} | {means.floor:.4f} | {len(own)} |",
@@ -98,14 +96,14 @@ def show(name: str, model: str, found: dict[str, list[Found]]) -> None:
         )
 
 
-def difference(pairs: list[tuple[float, float]]) -> str:
-    """Mean relative difference in percent, with its standard error."""
-    relative = np.array([100 * (own / base - 1) for own, base in pairs])
-    if not relative.any():
+def mean_and_error(differences: list[float], digits: str, unit: str) -> str:
+    """Mean difference with its standard error."""
+    if not any(differences):
         return "0"
-    if len(relative) < 2:
-        return f"{relative[0]:+.2f}%"
-    return f"{relative.mean():+.2f}% ± {relative.std(ddof=1) / np.sqrt(len(relative)):.2f}"
+    mean = f"{np.mean(differences):+{digits}}{unit}"
+    if len(differences) < 2:
+        return mean
+    return f"{mean} ± {np.std(differences, ddof=1) / np.sqrt(len(differences)):{digits}}"
 
 
 def main() -> None:

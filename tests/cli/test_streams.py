@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
+import fsspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -97,3 +98,22 @@ def test_bad_files_are_one_sentence(run, folder, tmp_path) -> None:
         "fit", folder, "--target", "cost", "--out", tmp_path / "m"
     )
     assert "Protocol not known: zz" in fails("fit", "zz://bucket/*.parquet", *fit)
+
+
+def test_urls_of_small_and_large_tables(run, folder, tmp_path, frame, monkeypatch) -> None:
+    memory = fsspec.filesystem("memory")
+    for path in folder.iterdir():
+        memory.pipe(f"/streams/{path.name}", path.read_bytes())
+    options = ("--target", "price", "--method", "heteroscedastic", "--epochs", 1)
+    for name, in_memory_rows in (("small", 200), ("large", 50)):
+        own = partial(ParquetSource, in_memory_rows=in_memory_rows)
+        monkeypatch.setattr("calibrant.cli._streams.ParquetSource", own)
+        done = run("fit", "memory://streams/*.parquet", *options, "--out", tmp_path / name)
+        assert done.exit_code == 0, done.stderr
+        assert ("are streamed" in done.stderr) == (name == "large")
+        out = tmp_path / f"{name}.parquet"
+        done = run("predict", tmp_path / name, "memory://streams", "--out", out)
+        assert done.exit_code == 0, done.stderr
+        assert len(pd.read_parquet(out)) == len(frame)
+        done = run("evaluate", tmp_path / name, "memory://streams", "--json")
+        assert json.loads(done.stdout)["n"] == len(frame)

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant.cli._files import staged
-from calibrant.cli._streams import as_url
 from calibrant.errors import ParameterError
-from calibrant.tables import ParquetSource
+from calibrant.tables import ParquetSource, as_url
 
 if TYPE_CHECKING:
     import pandas as pd

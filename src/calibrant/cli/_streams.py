@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from calibrant.tables import ParquetSource
+from calibrant.tables import ParquetSource, as_url
 
 
 def parquet_source(
@@ -26,8 +25,3 @@ def large_source(
     """As `parquet_source`, and None for tables that are small enough to be read as a whole."""
     source = parquet_source(path, target, drop)
     return None if source is None or source.n_rows <= source.in_memory_rows else source
-
-
-def as_url(path: Path) -> str:
-    """Return the URL of a path, which loses a slash where it is read as a path; others as text."""
-    return re.sub(r"^([a-z][a-z0-9+.-]+):/(?!/)", r"\1://", str(path))

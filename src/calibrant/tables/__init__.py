@@ -9,6 +9,7 @@ from calibrant.tables.dates import DateColumn, DateDifference
 from calibrant.tables.encoder import TableEncoder
 from calibrant.tables.files import check_suffix, read_table
 from calibrant.tables.numbers import DurationColumn, NumericColumn
+from calibrant.tables.parquet_files import as_url
 from calibrant.tables.parts import Part, TableSource, check_target, part_inputs, part_target
 from calibrant.tables.sources import ArrowSource, ParquetSource
 from calibrant.tables.texts import (
@@ -38,6 +39,7 @@ __all__ = [
     "are_few",
     "as_frame",
     "as_text",
+    "as_url",
     "check_finite",
     "check_suffix",
     "check_target",

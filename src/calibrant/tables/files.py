@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from calibrant.errors import DataError, DataWarning, MissingFileError, ParameterError
+from calibrant.tables.parquet_files import as_url
 from calibrant.tables.sources import ParquetSource
 from calibrant.tables.texts import with_decimal_points
 
@@ -35,16 +36,18 @@ def read_table(path: Path, *, text: Collection[str] = ()) -> pd.DataFrame:
     Parameters
     ----------
     path : Path
-        Ends in .csv, .csv.gz, .tsv, .txt or .parquet, or is a folder or pattern of Parquet files.
-        Text may be separated by commas, semicolons, tabs or vertical bars, all but the first
+        Ends in .csv, .csv.gz, .tsv, .txt or .parquet, or is a folder, pattern or URL of Parquet
+        files. Text may be separated by commas, semicolons, tabs or vertical bars, all but the first
         with decimal commas, too. What is not UTF-8 is read as UTF-16 if it says so, otherwise as
         Windows-1252, which contains Latin-1, with a warning.
     text : collection of str
         Columns of a text file to keep as text. A category "01" would otherwise be read as 1 from
         a file in which all values of the column are numbers.
     """
-    if any(sign in path.name for sign in "*?[") or (path.is_dir() and path.suffix in _FOLDERS):
-        return _read_parts(path)
+    url = as_url(path)
+    is_many = any(sign in path.name for sign in "*?[")
+    if is_many or "://" in url or (path.is_dir() and path.suffix in _FOLDERS):
+        return _read_parts(url)
     suffix = check_suffix(path)
     if not path.exists():
         raise MissingFileError(f"There is no file {path}.{_similar(path)}")
@@ -160,7 +163,7 @@ def _without_broken_lines(
     return frame
 
 
-def _read_parts(path: Path) -> pd.DataFrame:
+def _read_parts(path: str) -> pd.DataFrame:
     """All rows of the Parquet files of a folder or a pattern."""
     import pyarrow as pa
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant.errors import CalibrantError, DataError, MissingFileError
@@ -25,6 +27,11 @@ class ParquetFile:
     path: str
     group_rows: tuple[int, ...]
     schema: pa.Schema = field(compare=False, repr=False)
+
+
+def as_url(path: Path) -> str:
+    """Return the URL of a path, which loses a slash where it is read as a path; others as text."""
+    return re.sub(r"^([a-z][a-z0-9+.-]+):/(?!/)", r"\1://", str(path))
 
 
 def find_files(path: str) -> list[str]:
