@@ -1,10 +1,9 @@
 """Is bfloat16 worth it? Time, CRPS and ECPE beside float32: python benchmarks/precision.py.
 
-The networks run under `torch.autocast`: matrix products have bfloat16 factors, weights, optimiser
-and losses are float32, and predictions are those of float32 weights. Every split is fitted in
-every precision with the same seed, after a first fit of one epoch that is not counted; differences
-are paired by split, with their standard error: CRPS in percent, ECPE as it is. TF32 is what
-benchmarks on a GPU use.
+With ``training__precision="bfloat16"`` matrix products have bfloat16 factors; weights, optimiser,
+losses and predictions are float32. Every split is fitted in every precision with the same seed,
+after a first fit of one epoch that is not counted; differences are paired by split, with their
+standard error: CRPS in percent, ECPE as it is. TF32 is what benchmarks on a GPU use.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ import argparse
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import date
 from functools import partial
 from importlib.metadata import version
@@ -24,11 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from frontier import split_rows, table
-from torch import Tensor
 
 from calibrant import HeteroscedasticRegressor, MMDRegressor, evaluate
 from calibrant.experiments.trial import tensor_cores
-from calibrant.networks import MemberNetworks
 
 FIRST_SPLIT = 200
 MODELS: dict[str, Callable[..., Any]] = {
@@ -48,24 +45,11 @@ class Found(NamedTuple):
     floor: float
 
 
-@contextmanager
-def bfloat16() -> Iterator[None]:
-    """Factors of 8 significant bits in the networks; what they return is float32 again."""
-    outputs = MemberNetworks.outputs
-
-    def mixed(self: MemberNetworks, x: Tensor) -> Tensor:
-        # Without its cache, which would keep tensors of one CUDA graph for the next.
-        with torch.autocast(x.device.type, torch.bfloat16, cache_enabled=False):
-            return outputs(self, x).float()
-
-    MemberNetworks.outputs = mixed  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        MemberNetworks.outputs = outputs  # type: ignore[method-assign]
-
-
-PRECISIONS = {"float32": nullcontext, "TF32": partial(tensor_cores, "auto"), "bfloat16": bfloat16}
+PRECISIONS = {
+    "float32": nullcontext,
+    "TF32": partial(tensor_cores, "auto"),
+    "bfloat16": nullcontext,
+}
 
 
 def fit(make: Callable[..., Any], name: str, seed: int, device: str, how: str) -> Found:
@@ -73,6 +57,8 @@ def fit(make: Callable[..., Any], name: str, seed: int, device: str, how: str) -
     x, y = table(name)
     train, test = split_rows(name, x, seed)
     model = make(random_state=seed, device=device)
+    if how == "bfloat16":
+        model.set_params(training__precision=how)
     with PRECISIONS[how]():
         start = time.perf_counter()
         model.fit(x[train], y[train])

@@ -232,6 +232,7 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
             lr=self.lr,
             weight_decay=weight_decay if decay is None else decay,
             patience=self._training.patience,
+            precision=self._training.precision,
             **options,
         )
 

@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import (
 from calibrant.errors import ParameterError
 from calibrant.estimators.scaling import Scaling
 from calibrant.losses import Expectation, Match, Statistic
+from calibrant.networks import Precision
 from calibrant.persistence import savable_part
 
 Constraints = dict[str, list[Any]]
@@ -122,6 +123,10 @@ class Training(ParameterGroup):
         How inputs and target are scaled, fitted on training rows only: by mean and standard
         deviation, by median and quantiles with a smooth limit, or to [0, 1]. None is "standard",
         and "robust" for the weight-sharing networks of `MMDRegressor`.
+    precision : {"float32", "bfloat16"}, default "float32"
+        Of the matrix products while training. With "bfloat16", weights, losses, scores and
+        predictions are still float32; wide networks on a GPU train several times as fast
+        (docs/scaling.md), small ones don't. Not for recurrent networks and deep Gaussian processes.
     """
 
     patience: int = 20
@@ -129,6 +134,7 @@ class Training(ParameterGroup):
     beta: float = 0.5
     validation_fraction: float = 0.2
     scaling: Scaling | None = None
+    precision: Precision = "float32"
 
     _parameter_constraints: ClassVar[Constraints] = {
         "patience": [count()],
@@ -136,6 +142,7 @@ class Training(ParameterGroup):
         "beta": [fraction()],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "scaling": [StrOptions({"standard", "robust", "minmax"}), None],
+        "precision": [StrOptions({"float32", "bfloat16"})],
     }
 
 

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from calibrant.errors import ParameterError
 from calibrant.estimators.atoms import Atoms
 from calibrant.estimators.features import Features, scaled_rows
 from calibrant.estimators.fit_data import FitData, Sample
@@ -35,7 +36,7 @@ from calibrant.networks import (
     NetworkSpec,
     to_numpy,
 )
-from calibrant.training import BatchSource, MemberRows, Rows, resolve_device
+from calibrant.training import BatchSource, MemberRows, Rows, Stage, resolve_device
 
 LEAST_ROWS_PER_FOLD = 5  # with fewer, one part of the rows is held out instead
 _NEIGHBOURS_ROWS = (100, 200_000)  # fewer rows are not near enough, more are slow to search
@@ -66,13 +67,15 @@ def make_plan(
         if data.stream is not None:
             train = data.stream.scaled(scaler, target, rows.device)
         spec = _sized(kind.network, split.train, rows, atoms, target, data.inputs)
+        stages = tuple(recipe.stages(rows))
+        _check_precision(spec, stages)
         group = Group(
             network=spec,
             seeds=_seeds(recipe, data.seed, i),
             rows=rows,
             train=train,
             validation=validation,
-            stages=tuple(recipe.stages(rows)),
+            stages=stages,
         )
         groups.append(group)
     return Plan(
@@ -88,6 +91,15 @@ def make_plan(
         bounds=bounds,
         verbose=verbose,
     )
+
+
+def _check_precision(spec: NetworkSpec | DeepGPSpec, stages: Sequence[Stage]) -> None:
+    exact = isinstance(spec, DeepGPSpec) or spec.body in ("lstm", "gru")
+    if exact and any(stage.precision != "float32" for stage in stages):
+        raise ParameterError(
+            "training__precision='bfloat16' is for perceptrons and modules of yours; recurrent "
+            "networks and deep Gaussian processes train in 'float32'."
+        )
 
 
 class Split(NamedTuple):

@@ -14,7 +14,7 @@ from calibrant.networks.heads import (
     to_numpy,
 )
 from calibrant.networks.kinds import NetworkKinds, Networks, join_kinds, only_kind
-from calibrant.networks.members import MemberNetworks
+from calibrant.networks.members import MemberNetworks, Precision
 from calibrant.networks.mlp import MLP
 from calibrant.networks.named_inputs import InputShapes, NamedInputs, widths
 from calibrant.networks.quantiles import LogisticSpline, QuantileHead
@@ -40,6 +40,7 @@ __all__ = [
     "Networks",
     "PeriodicEmbedding",
     "PointHead",
+    "Precision",
     "QuantileHead",
     "Recurrent",
     "WindowBatch",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +25,9 @@ _BATCHED = (nn.Flatten, PeriodicEmbedding, MLP)  # layers that `_by_layers` know
 _LSTM_PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
+Precision = Literal["float32", "bfloat16"]
+
+
 class MemberNetworks(nn.Module):
     """M networks of one shape with stacked weights: one batched product per layer instead of M.
 
@@ -40,6 +45,7 @@ class MemberNetworks(nn.Module):
         super().__init__()
         self.size = len(networks)
         self._rows_ndim = 3 if sequences else 2
+        self._precision: Precision = "float32"
         self.head = networks[0].head
         if self.size == 1:
             self.single = copy.deepcopy(networks[0])
@@ -56,13 +62,34 @@ class MemberNetworks(nn.Module):
             self.register_buffer(f"buffer{i}", value)
 
     def outputs(self, x: Tensor) -> Tensor:
-        """Outputs (M, n, head.n_outputs).
+        """Outputs (M, n, head.n_outputs), in float32 or float64.
 
         Parameters
         ----------
         x : tensor of shape (n, d) or (1, n, d), the same rows for all, or (M, n, d)
             For sequences, (steps, d) instead of d.
         """
+        if self._precision == "float32":
+            return self._outputs(x)
+        # Without its cache, which would keep tensors of one CUDA graph for the next.
+        with torch.autocast(x.device.type, torch.bfloat16, cache_enabled=False):
+            return self._outputs(x).float()
+
+    @contextmanager
+    def in_precision(self, precision: Precision) -> Iterator[None]:
+        """Compute outputs with matrix products of this precision; weights and outputs keep theirs.
+
+        Parameters
+        ----------
+        precision : {"float32", "bfloat16"}
+        """
+        before, self._precision = self._precision, precision
+        try:
+            yield
+        finally:
+            self._precision = before
+
+    def _outputs(self, x: Tensor) -> Tensor:
         many = x.ndim > self._rows_ndim
         rows = x[0] if many and len(x) == 1 else x
         if self.size == 1:

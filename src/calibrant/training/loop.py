@@ -211,7 +211,8 @@ def train_step(
     """Train on one batch per member and return the losses; `weights` are all of the network."""
     for weight in weights:  # also of those that are not trained
         weight.grad = None
-    losses = stage.loss(network, batch)
+    with network.in_precision(stage.precision):
+        losses = stage.loss(network, batch)
     losses.backward(torch.ones_like(losses))
     if workers:
         workers.average_gradients(weights)

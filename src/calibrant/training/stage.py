@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from calibrant.networks import MemberNetworks
+from calibrant.networks import MemberNetworks, Precision
 from calibrant.training.rows import Rows
 
 Objective = Callable[[MemberNetworks, Rows], Tensor]
@@ -38,6 +38,9 @@ class Stage:
         Number of epochs over which weights are averaged before they are scored and kept; or 0.
     decay : float
         Share of the epochs, at the end, over which the learning rate falls from `lr` to 0.
+    precision : {"float32", "bfloat16"}
+        Of the matrix products in the networks while training; weights, losses and scores are
+        float32.
     shared_loss : bool
         The members of a model share one loss: they see the same batches, loss and score are one
         number per model, and they stop at the same epoch.
@@ -65,6 +68,7 @@ class Stage:
     keep_best: bool = True
     average: float = 0.0
     decay: float = 0.0
+    precision: Precision = "float32"
     shared_loss: bool = False
     recordable: Collection[str] = ("loss", "score")
     name: str = "likelihood"
