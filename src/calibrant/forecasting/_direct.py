@@ -22,6 +22,7 @@ from calibrant.forecasting._horizon_maps import (
     smooth_over_steps,
     strictly_increasing,
 )
+from calibrant.forecasting._network_training import LEAST_SHARE
 from calibrant.forecasting._pool import learn_shares, pooled
 from calibrant.forecasting._step import StepForecasts
 from calibrant.forecasting._window_source import InputScaling, WindowSource, rows_seen
@@ -34,7 +35,6 @@ _STRIDES = 23, 11, 5, 1  # coprime to days and weeks of hours: every step meets 
 _PER_HORIZON = 7  # origins that a horizon is followed from, at least
 _CHUNK = 256  # windows that are predicted at once
 _MIN_WINDOWS = 10
-_LEAST_SHARE = 8  # a window to train on has an eighth of its values
 _LEAST_VALUES = 2  # to forecast from
 _HELD_OUT_HORIZONS, _MOST_HELD_OUT = 5, 0.25
 
@@ -166,7 +166,7 @@ class DirectSteps:
 
     def _training_origins(self, series: SeriesFrame, source: WindowSource) -> Index:
         """Windows with enough values to learn from, and at least one target."""
-        origins = source.origins(max(_LEAST_VALUES, self.design.window // _LEAST_SHARE))
+        origins = source.origins(max(_LEAST_VALUES, self.design.window // LEAST_SHARE))
         if len(origins) >= _MIN_WINDOWS:
             return origins
         raise DataError(

@@ -1,4 +1,4 @@
-"""Networks of different seeds whose quantiles are averaged."""
+"""Networks of different seeds, kinds and windows whose quantiles are averaged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch import Tensor
 from calibrant.checks import Array, Index
 from calibrant.forecasting._network_training import n_steps, train_network
 from calibrant.forecasting._progress import training_bar
-from calibrant.forecasting._window_source import WindowSource
+from calibrant.forecasting._window_source import LEAST_SEASONS, Scaled, WindowSource
 from calibrant.forecasting.global_network import GlobalNetwork
 from calibrant.networks import DirectNetwork, DirectShape
 from calibrant.training import resolve_device
@@ -26,6 +26,19 @@ LEVELS: Array = np.array(
 _FINISH = 0.25  # share of the budget for further training
 _PROBE_STEPS = 5  # that are timed for an estimate
 _FINISH_RATE = 0.3  # its learning rate, as a share
+
+
+def member_kinds(window: int, season: int) -> list[tuple[int, int]]:
+    """Window of a network and the season that it mixes (0 for none), in the order of members.
+
+    Networks that read the same differently, and others that see less of the past, err less alike
+    than networks of other seeds only.
+    """
+    least = LEAST_SEASONS * season
+    if season < 2 or window < least:
+        return [(window, 0)]
+    shorter = [rows for rows in (window // 2, least) if least <= rows < window]
+    return [(window, 0), (window, season), *((rows, 0) for rows in dict.fromkeys(shorter))]
 
 
 @dataclass
@@ -50,39 +63,45 @@ class NetworkEnsemble:
     def create(self, source: WindowSource, n_series: int) -> None:
         """Make untrained networks for the windows of a source, with embeddings of n series."""
         known, past, static = source.sizes
-        shape = DirectShape(
-            window=source.window,
-            horizon=source.horizon,
-            n_levels=len(LEVELS),
-            n_series=n_series,
-            n_known=known,
-            n_past=past,
-            n_static=static,
-            hidden=self.settings.hidden,
-            dropout=self.settings.dropout,
-        )
+        kinds = member_kinds(source.window, source.season)
         self.networks = []
-        for seed in self._seeds():
+        for member, seed in enumerate(self._seeds()):
+            window, mixed_season = kinds[member % len(kinds)]
+            shape = DirectShape(
+                window=window,
+                horizon=source.horizon,
+                n_levels=len(LEVELS),
+                n_series=n_series,
+                n_known=known,
+                n_past=past,
+                n_static=static,
+                hidden=self.settings.hidden,
+                dropout=self.settings.dropout,
+                mixed_season=mixed_season,
+            )
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed)
                 self.networks.append(DirectNetwork(shape).to(self.device))
 
     def progress(self, first: int, finish: int) -> AbstractContextManager[Callable[[], None]]:
         """Bar over training on `first` windows and finishing on others; 0 for none."""
-        steps = n_steps(self.settings, first) if first else 0
-        steps += n_steps(self.settings, finish, _FINISH)
-        total = steps * self.settings.members
+        total = 0
+        for network in self.networks:
+            total += n_steps(self.settings, network, first) if first else 0
+            total += n_steps(self.settings, network, finish, _FINISH)
         return training_bar("Training", total, show=bool(self.settings.verbose))
 
     def training_seconds(self, source: WindowSource, origins: Index) -> float:
         """Time that all training of the networks takes, from that of a few steps."""
-        steps = n_steps(self.settings, len(origins))
-        network, levels = self.networks[0], self._levels()
-        start = time.perf_counter()
-        share = _PROBE_STEPS / steps
-        train_network(network, source, origins, levels, self.settings, seed=0, share=share)
-        step = (time.perf_counter() - start) / _PROBE_STEPS
-        return step * steps * (1.0 + _FINISH) * self.settings.members
+        seconds = 0.0
+        for network in self.networks:
+            start = time.perf_counter()
+            share = _PROBE_STEPS / n_steps(self.settings, network, len(origins))
+            train_network(
+                network, source, origins, self._levels(), self.settings, seed=0, share=share
+            )
+            seconds += (time.perf_counter() - start) / share
+        return seconds * (1.0 + _FINISH)
 
     def train(self, source: WindowSource, origins: Index, advance: Callable[[], None]) -> None:
         """Train on windows that end at `origins`."""
@@ -95,10 +114,17 @@ class NetworkEnsemble:
     @torch.no_grad()
     def quantiles(self, source: WindowSource, origins: Index) -> Array:
         """Averaged quantiles in units of the target, (n, horizon, Q)."""
-        batch, level, scale, *_ = source.gather(origins)
-        stacked: Tensor = torch.stack([network(batch) for network in self.networks])
-        mean = stacked.sort(dim=-1).values.double().mean(dim=0)
-        return np.asarray((level[..., None] + scale[..., None] * mean).cpu().numpy())
+        by_window: dict[int, Scaled] = {}
+        found = []
+        for network in self.networks:
+            window = network.shape.window
+            if window not in by_window:
+                by_window[window] = source.gather(origins, window)
+            batch, level, scale, *_ = by_window[window]
+            quantiles = network(batch).sort(dim=-1).values.double()
+            found.append(level[..., None] + scale[..., None] * quantiles)
+        # A short window that is all gap gives nan; the networks of the whole window remain.
+        return np.asarray(torch.stack(found).nanmean(dim=0).cpu().numpy())
 
     def _train(
         self,

@@ -13,15 +13,20 @@ from calibrant.forecasting._window_source import WindowSource
 from calibrant.forecasting.global_network import GlobalNetwork
 from calibrant.networks import DirectNetwork
 
+LEAST_SHARE = 8  # a window to train on has an eighth of its values
 _LEAST_STEPS = 100  # of the optimiser: short series would hardly move the weights
+_MIXER_EPOCHS = 2.0  # a mixer learns slower than a hidden layer over the whole window
 _WARM_UP = 0.05  # share of the steps
 _CLIP = 1.0
 _ANONYMOUS = 0.1  # share of windows without their series' embedding, which new series lack
 
 
-def n_steps(settings: GlobalNetwork, n_windows: int, share: float = 1.0) -> int:
-    """Steps of the optimiser for a share of the budget."""
-    whole = max(_LEAST_STEPS, settings.epochs * n_windows / settings.batch_size)
+def n_steps(
+    settings: GlobalNetwork, network: DirectNetwork, n_windows: int, share: float = 1.0
+) -> int:
+    """Steps of the optimiser for a share of the budget of a network."""
+    epochs = settings.epochs * (_MIXER_EPOCHS if network.shape.mixed_season else 1.0)
+    whole = max(_LEAST_STEPS, epochs * n_windows / settings.batch_size)
     return math.ceil(share * whole)
 
 
@@ -50,8 +55,13 @@ def train_network(
     advance : callable
         Called after each step.
     """
+    steps = n_steps(settings, network, len(origins), share)
+    window = network.shape.window
+    # The newest half of a window may be a gap; nothing can be learned from it.
+    origins = origins[source.observed(window)[origins] >= window // LEAST_SHARE]
+    if not len(origins):
+        return
     rows = torch.as_tensor(origins, device=levels.device)
-    steps = n_steps(settings, len(rows), share)
     optimiser = torch.optim.AdamW(
         network.parameters(),
         lr=settings.lr,
@@ -66,7 +76,7 @@ def train_network(
         torch.manual_seed(seed)
         for _ in range(steps):
             chosen = torch.randint(len(rows), (settings.batch_size,), device=rows.device)
-            batch, _, _, weight, target = source.gather(rows[chosen])
+            batch, _, _, weight, target = source.gather(rows[chosen], window)
             hidden = torch.rand(len(chosen), device=rows.device) < _ANONYMOUS
             batch = batch._replace(series=batch.series.masked_fill(hidden, 0))
             loss = pinball(network(batch), target, levels, weight)

@@ -18,7 +18,7 @@ from calibrant.forecasting.series_frame import SeriesFrame
 from calibrant.networks import WindowBatch
 from calibrant.persistence import savable_part
 
-_LEAST_SEASONS = 4  # in a window, to estimate quantiles of each phase
+LEAST_SEASONS = 4  # in a window, to estimate quantiles of each phase
 _FLOOR = 0.1  # of a series' scale, added to that of a window: a calm one must not explode
 _FILL_ROUNDS = 3  # seasons that a filled gap may reach back
 
@@ -169,9 +169,9 @@ class WindowSource:
         known, past, static = (x.shape[1] for x in (self._known, self._past, self._static))
         return known, past, static + 2
 
-    def observed(self) -> Index:
+    def observed(self, window: int | None = None) -> Index:
         """Number of values in the window that ends at each grid row, (G,)."""
-        return observed_before(self.values, self.window)
+        return observed_before(self.values, window or self.window)
 
     def origins(self, least: int) -> Index:
         """Grid rows with a row, at least `least` values in their window and one target ahead."""
@@ -183,10 +183,13 @@ class WindowSource:
         """Time of grid rows."""
         return self.grid.tick[origins]
 
-    def gather(self, origins: Index | Tensor) -> Scaled:
-        """Inputs and targets of the windows that end at n grid rows."""
+    def gather(self, origins: Index | Tensor, window: int | None = None) -> Scaled:
+        """Inputs and targets of the windows that end at n grid rows.
+
+        A `window` shorter than the source's own takes its newest rows only.
+        """
         at = torch.as_tensor(origins, device=self._values.device)[:, None]
-        seen = at + torch.arange(1 - self.window, 1, device=at.device)
+        seen = at + torch.arange(1 - (window or self.window), 1, device=at.device)
         ahead = at + torch.arange(1, self.horizon + 1, device=at.device)
         at = at[:, 0]
         x, own = self._values[seen], self._scale[at][:, None]
@@ -200,12 +203,12 @@ class WindowSource:
         )
         filled = _filled((x - level) / scale, there, self.season)
         weight = scale / own
-        window = torch.cat([torch.log(weight), share - 1.0], dim=1)
+        inside = torch.cat([torch.log(weight), share - 1.0], dim=1)
         batch = WindowBatch(
             past=filled.float(),
             past_inputs=self._past[seen],
             known=self._known_ahead(seen, ahead),
-            static=torch.cat([self._static[at], window.float()], dim=1),
+            static=torch.cat([self._static[at], inside.float()], dim=1),
             series=self._code[at],
             seasonal=self._seasonal((x - level) / scale).float(),
         )
@@ -251,9 +254,10 @@ class WindowSource:
 
     def _by_phase(self, x: Tensor) -> Tensor:
         """Values of windows (n, window, ...) by season and phase, (n, seasons, season, ...)."""
-        season = self.season if self.window >= _LEAST_SEASONS * self.season else 1
-        seasons = self.window // season
-        return x[:, self.window - seasons * season :].reshape(-1, seasons, season, *x.shape[2:])
+        window = x.shape[1]
+        season = self.season if window >= LEAST_SEASONS * self.season else 1
+        seasons = window // season
+        return x[:, window - seasons * season :].reshape(-1, seasons, season, *x.shape[2:])
 
     def _phase_of_steps(self, by_phase: Tensor) -> Tensor:
         """Phase of each step, (horizon,), in values of shape (n, season, ...)."""

@@ -17,11 +17,15 @@ class GlobalNetwork(BaseEstimator):
 
     It forecasts quantiles of every step directly (no step is fed into the next). Each window is
     scaled by its own level and spread; the network corrects the quantiles that the window's values
-    have in the same phase of the season, by a linear map of the window and a hidden layer that
-    sees covariates, calendar and an embedding of the series. Gaps are filled inside the network's
+    have in the same phase of the season, by a linear map of the window and a part that sees
+    covariates, calendar and an embedding of the series, too. Gaps are filled inside the network's
     input only, and a series shorter than the window is padded.
 
-    Its quantiles are averaged with a climatology: those of the last 56 seasons, newer ones
+    Networks of four kinds take turns, where the window has enough seasons: that part is a hidden
+    layer that reads the whole window, its newest half or its last four seasons, or it mixes whole
+    seasons of the window.
+
+    Their quantiles are averaged, and with a climatology: those of the last 56 seasons, newer ones
     weighted more, in the same phase of the season, moved by weekday and known covariates.
 
     `fit` trains on all but the newest windows, learns from their forecasts the share of the
@@ -29,13 +33,14 @@ class GlobalNetwork(BaseEstimator):
 
     Parameters
     ----------
-    members : int, default 3
-        Networks with different seeds, whose quantiles are averaged.
+    members : int, default 4
+        Networks of different seeds and kinds, whose quantiles are averaged.
     hidden : int, default 256
         Units of the hidden layer.
     dropout : float, default 0.3
     epochs : float, default 2
-        Passes over all windows of all series. They overlap, so that one or two are enough.
+        Passes over all windows of all series, twice as many of the mixer. They overlap, so that
+        one or two are enough.
     batch_size : int, default 128
         Windows per step of the optimiser.
     lr, weight_decay : float
@@ -58,7 +63,7 @@ class GlobalNetwork(BaseEstimator):
     5
     """
 
-    members: int = 3
+    members: int = 4
     hidden: int = 256
     dropout: float = 0.3
     epochs: float = 2.0

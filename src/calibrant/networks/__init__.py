@@ -2,7 +2,8 @@
 
 from calibrant.networks.batch_ensemble import BatchEnsembleMLP
 from calibrant.networks.deep_gp_spec import DeepGPSpec
-from calibrant.networks.direct import DirectNetwork, DirectShape, WindowBatch
+from calibrant.networks.direct import DirectNetwork
+from calibrant.networks.direct_shape import DirectShape, WindowBatch
 from calibrant.networks.distribution_network import DistributionNetwork
 from calibrant.networks.embeddings import PeriodicEmbedding
 from calibrant.networks.heads import (
