@@ -40,6 +40,7 @@ LEVELS = np.array([0.05, *fev.LEVELS, 0.95])  # the outer ones for coverage of 9
 WINDOW = 336
 ETS_ROWS = 1008
 NHITS_STEPS, NHITS_UNITS = 500, 256
+FLOOR = 0.1  # of the spread so far, added to that of a window: a calm one must not explode
 TREES, ORIGINS, STEPS_EACH = 200, 400, 24  # of LightGBM; origins of a series, steps of an origin
 
 Forecast = Callable[[Task, list[int]], list[Array]]  # quantiles (S, H, Q) of every window
@@ -177,7 +178,8 @@ def _features(
 ) -> tuple[Array, float, float]:
     """Inputs of some steps after an origin (its last row is ``origin - 1``), level and scale."""
     past = values[series, origin - WINDOW : origin]
-    level, scale = float(past.mean()), float(np.abs(past - past.mean()).mean()) + 1e-6
+    level, scale = float(past.mean()), float(np.abs(past - past.mean()).mean())
+    scale += FLOOR * float(np.abs(values[series, :origin] - level).mean())
     by_hour = (past.reshape(-1, SEASON) - level) / scale
     phase = (steps - 1) % SEASON
     times = task.times[origin + steps - 1]
