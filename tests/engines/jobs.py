@@ -9,6 +9,8 @@ import time
 import uuid
 from pathlib import Path
 
+from calibrant.errors import DataError
+
 
 def square(folder: str, item: int) -> int:
     """Record the call and square the item; the first call of 2 and every call of 3 are killed."""
@@ -35,6 +37,10 @@ def threads(_: int) -> set[int]:
     from threadpoolctl import threadpool_info
 
     return {torch.get_num_threads(), *(each["num_threads"] for each in threadpool_info())}
+
+
+def refuse(item: int) -> None:
+    raise DataError(f"{item} is refused.")
 
 
 def calls(folder: Path, item: int) -> int:

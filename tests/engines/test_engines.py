@@ -14,7 +14,7 @@ import pytest
 from tests.engines import jobs
 
 from calibrant.engines import choice, make_engine, run_in_processes, run_on_ray, run_serial
-from calibrant.errors import MissingDependencyError, ParameterError
+from calibrant.errors import DataError, MissingDependencyError, ParameterError
 
 ROOT = Path(__file__).resolve().parents[2]
 needs_ray = pytest.mark.skipif(
@@ -60,6 +60,14 @@ def test_a_killed_worker_is_tried_again_and_takes_nothing_along(
         assert len(asked) <= len(found) + 4
     assert found == {0: 0, 1: 1, 2: 4, 3: None, 4: 16, 5: 25}
     assert [jobs.calls(tmp_path, item) for item in range(6)] == [1, 1, 2, 2, 1, 1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_error_of_the_function_arrives_as_it_is(engine: Engine) -> None:
+    with pytest.raises(DataError) as found:
+        list(engine(jobs.refuse, [7], workers=1))
+    assert str(found.value) == "7 is refused."
 
 
 @pytest.mark.slow

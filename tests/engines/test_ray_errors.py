@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from calibrant.engines import RayFit, fit_on_ray, predict_on_ray, ray_cluster
-from calibrant.errors import CalibrantError, MissingDependencyError, ParameterError
+from calibrant.engines import RayFit, as_own_errors, fit_on_ray, predict_on_ray, ray_cluster
+from calibrant.errors import CalibrantError, DataError, MissingDependencyError, ParameterError
 from calibrant.estimators import LaplaceRegressor, MMDRegressor
 
 
@@ -31,3 +31,29 @@ def test_ray_is_named_where_it_is_missing(call, monkeypatch: pytest.MonkeyPatch)
     options = {"label_column": "y"} if call is fit_on_ray else {}
     with pytest.raises(MissingDependencyError, match=r"pip install 'calibrant\[ray\]'"):
         call(MMDRegressor(), None, **options)
+
+
+TRACEBACK = """ray::Write() (pid=1)
+  File "a.py", line 1, in write
+calibrant.errors.DataError: a.parquet, row group 1: column 'b' contains infinity.
+Failed to apply UDF transform after 1/1 attempts."""
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "said"),
+    [
+        (TRACEBACK, DataError, "a.parquet, row group 1: column 'b' contains infinity."),
+        (
+            TRACEBACK.replace("calibrant.errors.DataError: a.parquet", "OSError: [Errno 28] full"),
+            CalibrantError,
+            "Reading on Ray failed: OSError: [Errno 28] full, row group 1: column 'b' contains inf",
+        ),
+        ("The actor died.", CalibrantError, "Reading on Ray failed: The actor died."),
+    ],
+)
+def test_errors_of_tasks_are_one_sentence(text: str, kind: type[Exception], said: str) -> None:
+    exceptions = pytest.importorskip("ray.exceptions", reason="ray is not installed: extra ray")
+    with pytest.raises(kind) as found, as_own_errors("Reading"):
+        raise exceptions.RayError(text)
+    assert str(found.value).startswith(said)
+    assert "\n" not in str(found.value)

@@ -115,6 +115,8 @@ def _run(
             ray.exceptions.NodeDiedError,
         ):
             result = None
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause from error  # without the traceback in its message
         yield item, result
 
 

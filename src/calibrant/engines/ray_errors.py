@@ -11,6 +11,7 @@ from calibrant.errors import CalibrantError
 
 # Of an error that a task raised, Ray keeps the text of its traceback and often nothing else.
 _OURS = re.compile(r"^calibrant\.errors\.(\w+Error): (.*)$", re.MULTILINE)
+_LAST = re.compile(r"^[\w.]*(?:Error|Exception): .*$", re.MULTILINE)  # of a traceback
 
 
 @contextmanager
@@ -30,6 +31,7 @@ def as_own_errors(what: str) -> Iterator[None]:
     except (RayError, TrainingFailedError) as error:
         found = _OURS.findall(str(error))
         if not found:
-            raise CalibrantError(f"{what} on Ray failed: {error}") from error
+            said = (_LAST.findall(str(error)) or [str(error)])[-1]
+            raise CalibrantError(f"{what} on Ray failed: {said}") from error
         name, said = found[-1]
         raise getattr(errors, name)(said) from error
