@@ -21,7 +21,7 @@ import pickle
 import platform
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -114,6 +114,41 @@ def all_reduce(size: float, workers: int, machine: Machine) -> tuple[float, str]
     return min((ring, "ring"), (tree, "tree"))
 
 
+def simulate(
+    schedule: str, size: float, machine: Machine, ready: np.ndarray, rng: np.random.Generator
+) -> float:
+    """Seconds until all workers have the sum, message by message.
+
+    A message starts once sender and receiver have done the round before; its time varies as that of
+    a step.
+
+    Parameters
+    ----------
+    schedule : {"ring", "tree"}
+    size : float
+        Bytes.
+    ready : array of shape (N,)
+        Seconds at which each worker has its part of the sum.
+    """
+    done, workers = ready.copy(), len(ready)
+
+    def messages(count: int, share: float) -> np.ndarray:
+        wide = machine.jitter
+        times = (machine.latency + share / machine.bandwidth) * np.ones(count)
+        return times * rng.lognormal(-0.5 * wide**2, wide, count) if wide else times
+
+    if schedule == "ring":
+        for _ in range(2 * (workers - 1)):
+            done = np.maximum(done, np.roll(done, 1)) + messages(workers, size / workers)
+        return float(done.max())
+    spans = [2**k for k in range(math.ceil(math.log2(workers)))]
+    for span in (*spans, *reversed(spans)):  # sums go to the first worker, and come back
+        near = np.arange(0, workers - span, 2 * span)
+        both = np.maximum(done[near], done[near + span]) + messages(len(near), size)
+        done[near] = done[near + span] = both
+    return float(done.max())
+
+
 def all_gather(size: float, workers: int, machine: Machine) -> float:
     """Seconds until every worker has the rows of all."""
     if workers == 1 or size == 0:
@@ -187,6 +222,29 @@ def print_sizes(job: Job) -> None:
     for form, what in forms.items():
         sizes = [f"{job.message(form, n) / 1e3:,.1f} kB" for n in (2, 32, 1000)]
         print(f"| {form} | {what} | {' | '.join(sizes)} |")
+
+
+def print_schedules(job: Job, machine: Machine, runs: int = 20) -> None:
+    """All-reduce of the gradients, simulated: by workers that begin together, and after a step."""
+    rng = np.random.default_rng(0)
+    size, compute = FLOAT * job.weights, job.batch * job.flops_per_row / machine.flops
+    even = replace(machine, jitter=0.0)
+    print(f"\n{machine.name}; {size / 1e6:.2f} MB; steps of {1e3 * compute:.0f} ms, in ms\n")
+    print("| workers | ring | ring, uneven | ring, after a step | tree | tree, uneven | ", end="")
+    print("tree, after a step | slowest worker |\n" + "|---" * 8 + "|")
+    for workers in (2, 8, 32, 256, 1000):
+        cells = [f"{workers:,}"]
+        together = np.zeros(workers)
+        steps = compute * rng.lognormal(-0.5 * machine.jitter**2, machine.jitter, (runs, workers))
+        for schedule in ("ring", "tree"):
+            how = (schedule, size)
+            exact = simulate(*how, even, together, rng)
+            uneven = np.mean([simulate(*how, machine, together, rng) for _ in steps])
+            # What it adds to the step of the slowest worker.
+            after = np.mean([simulate(*how, machine, s, rng) - s.max() for s in steps])
+            cells += [f"{1e3 * each:.2f}" for each in (exact, uneven, after)]
+        late = steps.max(axis=1).mean() - compute
+        print(f"| {' | '.join(cells)} | {1e3 * late:+.1f} |")
 
 
 def print_epochs(job: Job, machine: Machine, sizes: list[tuple[float, int]], form: str) -> None:
@@ -338,24 +396,51 @@ def process_seconds(_: int) -> float:
 
 
 def print_workers(n_rows: int, epochs: int | None, counts: Sequence[int]) -> None:
-    """Seconds of the same fit by one and by several processes of one thread each."""
+    """Seconds of the same fit by one and by several processes of one thread each.
+
+    On a machine that has the cores and nothing else to do, a fit lasts as long as the CPU seconds
+    of this process and of its busiest worker.
+    """
     torch.set_num_threads(1)
     x, y = noisy_table(n_rows)
     model = best(epochs)
     print(f"{platform.machine()}, {os.cpu_count()} cores, torch {version('torch')}, {date.today()}")
-    start = time.perf_counter()
-    model.plan(x, y)
-    print(f"{n_rows:,} rows; planning, which is not divided, {time.perf_counter() - start:.1f} s\n")
-    print("| workers | fit, s | one worker / workers |\n|---|---|---|")
-    fits: list[tuple[float, MMDRegressor]] = []
+    print(f"{n_rows:,} rows\n")
+    print(
+        "| workers | fit, s | one / several | here, CPU s | busiest worker, CPU s | one / several |"
+    )
+    print("|---" * 6 + "|")
+    fits: list[tuple[float, float, MMDRegressor]] = []
     for count in counts:
-        start = time.perf_counter()
-        fitted = fit_members(clone(model), partial(run_in_processes, workers=count), count, x, y)
-        fits.append((time.perf_counter() - start, fitted))
-        print(f"| {count} | {fits[-1][0]:.1f} | {fits[0][0] / fits[-1][0]:.2f} |", flush=True)
-    one, other = (fitted.predict_dist(x) for _, fitted in (fits[0], fits[-1]))
+        busy: dict[int, float] = {}
+        start, here = time.perf_counter(), time.process_time()
+        fitted = fit_members(clone(model), partial(run_counted, busy, count), count, x, y)
+        seconds, here = time.perf_counter() - start, time.process_time() - here
+        fits.append((seconds, here + max(busy.values()), fitted))
+        clock, cpu = (fits[0][i] / fits[-1][i] for i in range(2))
+        print(
+            f"| {count} | {seconds:.1f} | {clock:.2f} | {here:.1f} | {max(busy.values()):.1f} | "
+            f"{cpu:.2f} |",
+            flush=True,
+        )
+    one, other = (fitted.predict_dist(x) for *_, fitted in (fits[0], fits[-1]))
     apart = np.mean(np.abs(one.mean - other.mean) / one.stddev)
     print(f"\nmeans of the first and the last fit: {apart:.2g} standard deviations apart")
+
+
+def run_counted(
+    busy: dict[int, float], workers: int, function: Callable[[Any], Any], items: Sequence[Any]
+) -> Iterator[tuple[Any, Any]]:
+    """Run in processes, and note the CPU seconds of each since its start."""
+    for item, found in run_in_processes(partial(counted, function), items, workers=workers):
+        result, process, seconds = found or (None, 0, 0.0)
+        busy[process] = seconds
+        yield item, result
+
+
+def counted(function: Callable[[Any], Any], item: Any) -> tuple[Any, int, float]:
+    """Result, number of the process and its CPU seconds so far, imports included."""
+    return function(item), os.getpid(), time.process_time()
 
 
 def main() -> None:
@@ -387,6 +472,8 @@ def main() -> None:
     sizes = [(1e6, 1), (1e6, 2), (1e7, 8), (1e8, 32), (1e9, 256), (1e10, 1000)]
     job = Job(rows=1e6, batch=1024, **common)
     print_sizes(job)
+    for machine, batch in ((cpu, 1024), (gpu, 8192)):
+        print_schedules(replace(job, batch=batch), machine)
     for machine, batch in ((cpu, 128), (cpu, 1024), (gpu, 8192)):
         print_epochs(replace(job, batch=batch), machine, sizes, "linear")
     print_epochs(replace(job, batch=8192), gpu, sizes, "joint")
