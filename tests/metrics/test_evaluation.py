@@ -55,6 +55,7 @@ def test_every_metric_is_that_of_its_function(dist: Distribution) -> None:
     for name in METRIC_FUNCTIONS:
         expected = getattr(metrics, name)(dist, y)
         assert getattr(result, name) == pytest.approx(expected, rel=1e-9), name
+    np.testing.assert_array_equal(result.pit, metrics.pit(dist, y))
     test = metrics.calibration_test(dist, y)
     assert (result.p_value, result.floor) == (test.p_value, metrics.noise_floor(N))
     for by in ("mean", "stddev"):

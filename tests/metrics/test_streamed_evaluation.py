@@ -49,7 +49,7 @@ def test_parts_give_the_evaluation_of_all_rows(kind: str, size: int) -> None:
     assert found.verdict == whole.verdict
     assert found.n == N
     np.testing.assert_array_equal(found.test.coverage, whole.test.coverage)
-    np.testing.assert_array_equal(found.pit.within, whole.pit.within)
+    np.testing.assert_array_equal(found.pit_counts.within, whole.pit_counts.within)
 
 
 def _close(one: object, other: object) -> bool:

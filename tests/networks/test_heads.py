@@ -8,7 +8,15 @@ import torch
 from torch.distributions import Categorical
 
 from calibrant import networks
-from calibrant.networks import GaussianHead, Head, MixtureHead, PointHead, QuantileHead
+from calibrant.networks import (
+    GaussianHead,
+    Head,
+    MixtureHead,
+    PointHead,
+    QuantileHead,
+    heads,
+    quantiles,
+)
 from calibrant.networks.heads import bounded_scale
 from calibrant.persistence import pack, unpack
 
@@ -26,6 +34,8 @@ every_head = pytest.mark.parametrize("head", HEADS, ids=repr)
 
 def test_every_head_is_tested() -> None:
     public = {name for name in networks.__all__ if name.endswith("Head")} - {"Head"}
+    defined = {name for each in (heads, quantiles) for name in vars(each) if name.endswith("Head")}
+    assert defined - {"Head"} == public
     assert {type(head).__name__ for head in HEADS} == public
 
 

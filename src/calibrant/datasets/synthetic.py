@@ -45,8 +45,11 @@ class Inputs:
         return 1.5 * np.sin(1.5 * self.x) + 0.4 * self.x + 0.2 * self.shift
 
 
+GENERATORS: list[Callable[..., Dataset]] = []  # what `load` knows by name
+
+
 def generated(truth: Callable[[Inputs], Truth]) -> Callable[..., Dataset]:
-    """Turn a truth given the inputs into a generator of data sets; a decorator.
+    """Turn a truth given the inputs into a generator that `load` knows; a decorator.
 
     Its name and its docstring become the name and the description of the data set.
     """
@@ -62,6 +65,7 @@ def generated(truth: Callable[[Inputs], Truth]) -> Callable[..., Dataset]:
         return _dataset(truth.__name__, truth.__doc__ or "", inputs, truth(inputs), rng)
 
     generate.__name__, generate.__doc__ = truth.__name__, truth.__doc__
+    GENERATORS.append(generate)
     return generate
 
 
@@ -147,6 +151,3 @@ def _draw_targets(truth: Truth, rng: np.random.Generator) -> Array:
     row = np.arange(n)
     y = rng.normal(truth["locs"][row, chosen], truth["scales"][row, chosen])
     return y
-
-
-GENERATORS = (heteroscedastic, skewed, bimodal, discrete)  # what `load` knows by name

@@ -93,7 +93,7 @@ def evaluate(
     )
     found = Evaluation(
         rows=rows,
-        pit=PitCounts.of(draws, level),
+        pit_counts=PitCounts.of(draws, level),
         sums=RowSums.of(rows),
         quantiles=quantiles,
         level=level,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.checks import Array
 from calibrant.metrics._json import json_safe
 from calibrant.metrics._table import Line, as_markdown, as_text
 from calibrant.metrics.floor import NoiseFloor
@@ -62,7 +63,9 @@ class Evaluation:
         Calibration in deciles of the predicted mean and standard deviation.
     groups : GroupCalibration or None
         Calibration in the groups given to `evaluate`.
-    pit : PitCounts
+    pit : array of shape (n,)
+        PIT value of each row; of a sample of rows where they were streamed.
+    pit_counts : PitCounts
         Counts of PIT values, of which calibration errors are computed.
     sums : RowSums
         Sums of scores and errors of all rows.
@@ -73,7 +76,7 @@ class Evaluation:
     """
 
     rows: RowValues
-    pit: PitCounts
+    pit_counts: PitCounts
     sums: RowSums
     quantiles: QuantileSummary
     level: float
@@ -102,6 +105,11 @@ class Evaluation:
     def n(self) -> int:
         """Number of rows."""
         return self.sums.n
+
+    @property
+    def pit(self) -> Array:
+        """PIT value of each row, (n,); of a sample of rows where they were streamed."""
+        return self.rows.pit
 
     @property
     def floors(self) -> dict[str, Floor]:

@@ -128,7 +128,7 @@ _ALL = (
         label="one-sided quantile error",
         section="Calibration",
         meaning="mean distance of the share below a quantile from its level",
-        compute=lambda e: e.pit.quantile_error,
+        compute=lambda e: e.pit_counts.quantile_error,
         floor=_ecpe_floor,  # PIT values and their distance from 0.5 have the same distribution
         in_report=False,
     ),
@@ -137,7 +137,7 @@ _ALL = (
         label="coverage of {coverage} intervals",
         section="Calibration",
         meaning="share of targets inside; best at the nominal coverage",
-        compute=lambda e: e.pit.coverage,
+        compute=lambda e: e.pit_counts.coverage,
         better=None,
         in_report=False,
     ),

@@ -87,7 +87,7 @@ class StreamedEvaluation:
         by_mean, by_stddev = (bins.calibration() for bins in self._deciles)
         found = replace(
             self._sample,
-            pit=self._pit,
+            pit_counts=self._pit,
             sums=self._sums,
             quantiles=replace(
                 self._sample.quantiles,

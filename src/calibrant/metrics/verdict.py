@@ -65,7 +65,7 @@ def judge(found: Evaluation, ways: Mapping[str, GroupCalibration]) -> Verdict:
         state = "mixed"
     sources = off or ([scattered[0]] if scattered else [])
     if bad:  # slices that are off like all other rows are corrected with them
-        pit = found.pit
+        pit = found.pit_counts
         sources = differing_sources(ways, coverage=pit.coverage, below=pit.below_median)
     about_slices = worst_sentence(ranked, errors_found=bad or scattered is not None)
     return Verdict(
@@ -92,7 +92,7 @@ def advice(sources: list[str]) -> str:
 
 def _is_small(found: Evaluation) -> bool:
     """Whether the errors of central and one-sided intervals are tolerable, on average."""
-    error = max(found.test.ecpe, found.pit.quantile_error)
+    error = max(found.test.ecpe, found.pit_counts.quantile_error)
     # Both have the same floor; chance and miscalibration add up like independent errors.
     return error**2 - found.floor.ecpe**2 < _TOLERATED_ECPE**2
 
@@ -107,7 +107,7 @@ def _where(off: list[str], scattered: tuple[str, GroupCalibration] | None) -> st
 
 
 def _miscalibrated(found: Evaluation, where: str, *, small: bool) -> str:
-    test, pit = found.test, found.pit
+    test, pit = found.test, found.pit_counts
     p_value, name = min((test.p_value, "ECPE"), (test.pit_p_value, "PIT"))
     evidence = (
         f"ECPE {test.ecpe:.4f}, floor {found.floor.ecpe:.4f} at n = {test.n:,}, "
