@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from calibrant.cli._split import TestSplit
     from calibrant.estimators import NetworkRegressor
     from calibrant.metrics import Evaluation
-    from calibrant.tables import TableEncoder
 
 QUALITIES = ("fast", "default", "best")
 
@@ -115,86 +114,51 @@ def fit(
     bounds = _bounds(lower, upper)
     if time is not None and test_size is None:
         raise ParameterError("--time says which rows to test on: pass --test-size as well.")
-    from calibrant.cli._cluster import fit_members_on_cluster, fit_on_cluster, is_parquet
-    from calibrant.cli._data import as_inputs, group_labels, read_rows, training_table
-    from calibrant.cli._split import split_rows
-    from calibrant.errors import ColumnWarning
-    from calibrant.estimators.fit_data import may_fall_below_zero
-    from calibrant.tables import to_numbers
-
-    messages = Messages(quiet=quiet)
-    common: dict[str, Any] = {
-        "random_state": seed,
-        "device": device,
-        "verbose": messages.shows_progress,
-    }
     if minutes is not None and method != "mmd":
         raise ParameterError(f"--minutes is for --method mmd, got --method {method}.")
-    common |= {} if minutes is None else {"time_budget": 60.0 * minutes}
-    model = make_model(method, quality, epochs, bounds=bounds, **common)
+    from calibrant.cli._cluster import fit_members_on_cluster, fit_on_cluster, is_parquet
+    from calibrant.cli._fit_table import Roles, fit_table
+    from calibrant.cli._streams import large_source
+
+    messages = Messages(quiet=quiet)
+    how: dict[str, Any] = {"random_state": seed, "device": device, "bounds": bounds}
+    how |= {} if minutes is None else {"time_budget": 60.0 * minutes}
+    model = make_model(method, quality, epochs, verbose=messages.shows_progress, **how)
     if params is not None:
         _set_params(model, params)
+    in_memory = {
+        "--groups": groups,
+        "--weight": weight,
+        "--validation": validation,
+        "--test-size": test_size,
+        "--use": use,
+    }
+    needs_memory = [name for name, value in in_memory.items() if value]
+    split: TestSplit | None = None
     if engine == "ray" and is_parquet(train):
-        given = {
-            "--groups": groups,
-            "--weight": weight,
-            "--validation": validation,
-            "--test-size": test_size,
-            "--use": use,
-        }
-        if unfit := [name for name, value in given.items() if value]:
+        if needs_memory:
             raise ParameterError(
-                f"{unfit[0]} can't be used with --engine ray and Parquet files, which only the "
-                "workers read."
+                f"{needs_memory[0]} can't be used with --engine ray and Parquet files, which only "
+                "the workers read."
             )
         where: dict[str, Any] = {"address": address, "workers": workers, "storage": storage}
         with messages.warnings_as_notes():
             n_rows = fit_on_cluster(model, train, target, drop or [], **where)
-        summary = _save(model, out, n_rows, None, messages, force=force)
-        messages.say(f"The model is in {out}. Try: calibrant evaluate {out} TEST")
-        if as_json:
-            write_json({"model": str(out), **summary, "test": None})
-        return
-    if not any([groups, weight, validation, test_size, use]):  # which need all rows in memory
-        from calibrant.cli._streams import large_source
-
-        source = large_source(train, target, drop or [])
-        if source is not None:
-            messages.say(f"{source.n_rows:,} rows, too many to be held in memory, are streamed.")
-            with messages.warnings_as_notes():
-                model.fit(source)
-            summary = _save(model, out, source.n_rows, None, messages, force=force)
-            messages.say(f"The model is in {out}. Try: calibrant evaluate {out} TEST")
-            if as_json:
-                write_json({"model": str(out), **summary, "test": None})
-            return
-    roles = [name for name in (groups, weight, *(drop or [])) if name is not None]
-    others = [*roles, *(use or []), *([] if time is None else [time])]
-    rows = as_inputs(read_rows(train, target, others, messages), use or [])
-    split = None
-    if test_size is not None:
-        split = split_rows(rows, test_size, time=time, groups=groups, seed=seed)
-        rows = split.train
-    table = training_table(rows, target, roles, messages)
-    if lower is None and may_fall_below_zero(rows[target]):
-        messages.note(
-            f"{target} is never negative. --lower 0 (in Python bounds=(0, None)) keeps the "
-            "predictions there as well."
+    elif not needs_memory and (source := large_source(train, target, drop or [])) is not None:
+        n_rows = source.n_rows
+        messages.say(f"{n_rows:,} rows, too many to be held in memory, are streamed.")
+        with messages.warnings_as_notes():
+            model.fit(source)
+    else:
+        fitting: Callable[..., object] = model.fit
+        if engine == "ray":
+            fitting = partial(fit_members_on_cluster, model, address, workers)
+        roles = Roles(target, groups, weight, time, drop or [], use or [])
+        share = None if test_size is None else (test_size, seed)
+        n_rows, split = fit_table(
+            fitting, train, roles, validation, share, messages, bounded=lower is not None
         )
-    fitting: Callable[..., NetworkRegressor] = model.fit
-    if engine == "ray":
-        fitting = partial(fit_members_on_cluster, model, address, workers)
-    with messages.warnings_as_notes(but=ColumnWarning):  # the table of columns has said it
-        fitting(
-            table.columns,
-            table.rows[target],
-            None if weight is None else to_numbers(table.rows[weight], str(train)),
-            groups=None if groups is None else group_labels(table.rows, groups),
-            validation_data=None
-            if validation is None
-            else _validation_data(validation, table.encoder, target, weight, messages),
-        )
-    summary = _save(model, out, len(table.rows), validation, messages, force=force)
+    summary = _save(model, out, n_rows, validation, messages, force=force)
     found = None if split is None else _evaluated(model, split, target, train, messages)
     tried = (
         f"Try: calibrant evaluate {out} TEST"
@@ -241,20 +205,6 @@ def _evaluated(
     with messages.warnings_as_notes():
         dist = model.predict_dist(model_inputs(model, split.test, path))
     return evaluate(dist, split.test[target])
-
-
-def _validation_data(
-    path: Path, encoder: TableEncoder, target: str, weight: str | None, messages: Messages
-) -> tuple[Any, ...]:
-    """Read inputs, targets and, where there are any, weights of the validation rows."""
-    from calibrant.cli._data import check_columns, rows_with_target, select_inputs
-    from calibrant.tables import read_table, to_numbers
-
-    frame = read_table(path, text=encoder.categories_)
-    check_columns(frame, [target] if weight is None else [target, weight], path)
-    rows = rows_with_target(frame, target, path, messages)
-    data = select_inputs(rows, encoder, path), rows[target]
-    return data if weight is None else (*data, to_numbers(rows[weight], str(path)))
 
 
 def _set_params(model: NetworkRegressor, path: Path) -> None:

@@ -70,7 +70,7 @@ def run_stage(
     list of lists of Record
         For every model one record per epoch, epoch 0 included.
     """
-    device = train.device
+    device, on_gpu = train.device, train.device.type == "cuda"
     weights = list(network.parameters())
     optimiser = Adam(weights, stage.lr, stage.weight_decay, stage.beta2)
     batch_size = stage.batch_size if workers is None else workers.share(stage.batch_size)
@@ -94,23 +94,19 @@ def run_stage(
             best.update(score)
             return score
 
-        run_step: Callable[..., Tensor]
-        if device.type == "cuda":
-            run_step = Replay(step, generators[:1]) if "loss" in stage.recordable else step
-            run_evaluate = Replay(evaluate) if "score" in stage.recordable else evaluate
-            ahead = 1 if checkpoints else _EPOCHS_AHEAD
-        else:
-            run_step, run_evaluate, ahead = _on_threads(step, threads), evaluate, 1
+        run_step: Callable[..., Tensor] = step
+        run_evaluate: Callable[[], Tensor] = evaluate
+        if not on_gpu:
+            run_step = _on_threads(step, threads)
+        elif "loss" in stage.recordable:
+            run_step = Replay(step, generators[:1])
+        if on_gpu and "score" in stage.recordable:
+            run_evaluate = Replay(evaluate)
+        ahead = _EPOCHS_AHEAD if on_gpu and not checkpoints else 1
         recorder = HistoryRecorder(stage, first, progress, best, snapshot)
-        parts: dict[str, Stateful] = {
-            "network": network,
-            "optimiser": optimiser,
-            "best": best,
-            "history": recorder,
-            "orders": Generators(generators),
-        }
-        if average:
-            parts["average"] = average
+        parts: dict[str, Stateful] = {"network": network, "optimiser": optimiser, "best": best}
+        parts |= {"history": recorder, "orders": Generators(generators)}
+        parts |= {"average": average} if average else {}
         done = checkpoints.load(parts) if checkpoints else 0
         for epoch in range(done + 1, stage.epochs + 1):
             if stage.decay:
@@ -125,17 +121,21 @@ def run_stage(
                 recorder.add(loss, run_evaluate())
                 if epoch % ahead == 0 or epoch == stage.epochs:
                     recorder.flush()
-            if epoch % ahead == 0:
-                late = time.monotonic() > deadline
-                if workers:  # clocks differ, and no worker may train alone
-                    late = workers.any(late, device)
-                if late or not best.has_patience():
-                    break
+            if epoch % ahead == 0 and (
+                _is_late(deadline, workers, device) or not best.has_patience()
+            ):
+                break
             if checkpoints and epoch % checkpoints.every == 0 and epoch < stage.epochs:
                 checkpoints.save(parts)
         progress.finish(stage)
         best.restore()
     return recorder.records(models)
+
+
+def _is_late(deadline: float, workers: Workers | None, device: torch.device) -> bool:
+    """Whether the time is over, for any worker: clocks differ, and none may train alone."""
+    late = time.monotonic() > deadline
+    return late if workers is None else workers.any(late, device)
 
 
 def step_seconds(
