@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import tempfile
+import zipfile
 from pathlib import Path
 
 import fsspec
@@ -62,6 +65,21 @@ def test_reads_any_filesystem() -> None:
     source = ParquetSource("memory://bucket/*.parquet", target="y")
     assert values(source) == list(range(50))
     assert source.files[0].path == "memory:///bucket/part.parquet"
+
+
+def test_chains_of_filesystems(folder, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # where the cache is
+    memory = fsspec.filesystem("memory")
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for path in sorted(folder.glob("*.parquet")):
+            archive.write(path, path.name)
+            memory.pipe(f"/chained/{path.name}", path.read_bytes())
+    memory.pipe("/chained/all.zip", packed.getvalue())
+    for url in ("zip://*.parquet::memory://chained/all.zip", "simplecache::memory://chained"):
+        assert values(ParquetSource(url)) == list(range(150))
+    cached = ParquetSource("simplecache::memory://chained/*.parquet")
+    assert cached.files[0].path == "simplecache::memory:///chained/0.parquet"
 
 
 def test_parts_know_their_rows_in_any_order(folder) -> None:

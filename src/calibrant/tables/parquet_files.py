@@ -65,8 +65,13 @@ def _files_below(filesystem: AbstractFileSystem, root: str, path: str) -> list[s
 
 
 def _full_name(filesystem: AbstractFileSystem, given: str, found: str) -> str:
+    first, _, inner = given.partition("::")
     if "://" in given:
-        return str(filesystem.unstrip_protocol(found))
+        url = str(filesystem.unstrip_protocol(found))
+        if not inner:
+            return url
+        # "zip://*.parquet::s3://bucket/a.zip" names what is inside, "simplecache::s3://a" a cache.
+        return f"{url}::{inner}" if "://" in first else f"{first}::{url}"
     return found if os.path.isabs(given) else os.path.relpath(found)
 
 
