@@ -42,6 +42,12 @@ def test_few_outcomes_change_little_and_none_nothing() -> None:
     np.testing.assert_allclose(nothing, np.tile(ndtri(LEVELS), (6, 1)))
 
 
+def test_five_outcomes_beyond_a_level_move_it_half_the_way() -> None:
+    scores = 2.0 * ndtri((np.arange(100) + 0.5) / 100)[:, None]  # five of a hundred in each tail
+    moved = learn_knots(scores, LEVELS)[0, [0, 4]] / ndtri([0.05, 0.95])
+    np.testing.assert_allclose(moved, 1.5, atol=0.05)
+
+
 def test_quantiles_move_to_their_knots() -> None:
     dist = Quantiles(LEVELS, [[-2.0, -1.0, 0.0, 1.0, 2.0]])
     same = calibrated(dist, ndtri(LEVELS)[None])

@@ -13,7 +13,7 @@ from calibrant.forecasting._clock import Ticks
 _BANDWIDTH = 0.25  # in the logarithm of the step: step 100 learns from about 75 to 130
 _FARTHEST = 6.0  # normal score
 _APART = 1e-3  # least distance between knots, in normal scores
-_TAILS = 20.0  # outcomes that an extreme level needs beyond it to be moved fully
+_TAILS = 5.0  # outcomes that an extreme level needs beyond it to be moved fully
 
 
 def learn_knots(scores: Array, levels: Array) -> Array:
