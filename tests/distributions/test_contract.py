@@ -323,7 +323,8 @@ def test_crps_and_moments_to_many_digits(name: str) -> None:
     tail = np.where(t < centre, -cdf, 1 - cdf)
     mean = dist.median + np.sum(w * tail, axis=(1, 2))
     second = 2 * np.sum(w * tail * (t - centre), axis=(1, 2))
-    np.testing.assert_allclose(dist.mean, mean, rtol=1e-7, atol=1e-7)
+    digits = 1e-6 if "mixture" in name else 1e-7  # means of mixtures are sums in float32
+    np.testing.assert_allclose(dist.mean, mean, rtol=digits, atol=digits * dist.stddev.max())
     np.testing.assert_allclose(dist.variance, second - (mean - dist.median) ** 2, rtol=1e-6)
 
 

@@ -7,7 +7,15 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from calibrant.distributions import Mixture, MonotoneMap, Recalibrated
+from calibrant.distributions import (
+    Clipped,
+    Distribution,
+    Mixture,
+    MonotoneMap,
+    Normal,
+    Recalibrated,
+    WithAtoms,
+)
 from calibrant.distributions._mixture_mean import is_steep
 
 
@@ -66,3 +74,47 @@ def test_a_steep_row_changes_no_other_row() -> None:
     np.testing.assert_array_equal(dist.mean[[0, 2]], dist[[0, 2]].mean)
     np.testing.assert_array_equal(dist.mean[1], dist[1].mean[0])
     np.testing.assert_allclose(dist.mean, exact_mean(base, g), rtol=1e-6)
+
+
+def integral(dist: Distribution) -> np.ndarray:
+    """Mean by quadrature of the cdf."""
+    mean: np.ndarray = dist._moments[0]
+    return mean
+
+
+@pytest.mark.parametrize("per_row", [False, True])
+@pytest.mark.parametrize("bounds", [(-1.0, np.inf), (-np.inf, 2.0), (-0.5, 0.5)])
+def test_inside_bounds_and_with_atoms(per_row: bool, bounds: tuple[float, float]) -> None:
+    base, g = ensemble(40, 20), learned(40 if per_row else None)
+    points = np.array([-2.0, 0.0, 0.25, 7.0])
+    cells = points, points - 0.1, points + 0.15
+    atoms_inside = Recalibrated(WithAtoms(base, *cells), g)
+    for dist in (
+        Clipped(Recalibrated(base, g), *bounds),
+        WithAtoms(Recalibrated(base, g), *cells),
+        atoms_inside,
+        Clipped(atoms_inside, *bounds),
+        WithAtoms(Clipped(Recalibrated(base, g), *bounds), *cells),
+        Clipped(base, *bounds),
+        WithAtoms(Normal(base.mean, base.stddev), *cells),
+    ):
+        assert dist._fast_mean is not None
+        error = (dist.mean - integral(dist)) / base.stddev
+        assert np.abs(error).max() < 1e-5  # the integrals have digits to 1e-5 here, no more
+
+
+def test_a_bound_far_away_changes_nothing() -> None:
+    dist = Recalibrated(ensemble(20, 20), learned(None))
+    for low, high in ((-1e9, np.inf), (-np.inf, 1e9), (-1e9, 1e9)):
+        error = (Clipped(dist, low, high).mean - dist.mean) / dist.stddev
+        assert np.abs(error).max() < 1e-6
+
+
+def test_a_component_as_narrow_as_a_spike() -> None:
+    """Zeros among other values: a mixture has a component of nearly no width for them."""
+    wide = ensemble(40, 20)
+    spike = Normal(np.full(40, 0.3), np.full(40, 1e-6))
+    dist = Recalibrated(Mixture.of([wide, spike], [0.7, 0.3]), learned(None))
+    assert dist._mean_and_shortfall(np.empty((40, 0)))[0] == pytest.approx(dist.mean)  # no nan
+    error = (dist.mean - exact_mean(dist.base, dist.monotone)) / dist.stddev
+    assert np.abs(error).max() < 1e-6

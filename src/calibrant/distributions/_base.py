@@ -94,6 +94,13 @@ class Distribution(RowWise, ABC):
         upper = level > 0.5
         return self._ppf(np.where(upper, 1.0 - level, level), upper)
 
+    def _mean_and_shortfall(self, y: Array) -> tuple[Array, Array] | None:
+        """Mean, (n,), and ``E max(y - Y, 0)``, (n, k), or None where they need an integral.
+
+        Single rows that need one have a mean of nan.
+        """
+        return None
+
     def _cells_per_row(self) -> int:
         """About how many numbers temporary tables hold per row; sets the size of chunks."""
         return 1

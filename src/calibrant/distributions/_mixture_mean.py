@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from calibrant.checks import Array, Flags
-from calibrant.distributions._mixture_points import add_components, component_blocks
-from calibrant.distributions._mixture_ppf import as_single, rough_quantiles, standardized
+from calibrant.distributions._mixture_points import add_components, component_blocks, scratch
+from calibrant.distributions._mixture_ppf import (
+    as_single,
+    mixture_ppf,
+    rough_quantiles,
+    standardized,
+)
 from calibrant.distributions.fast_ndtr import fast_ndtr
 from calibrant.distributions.monotone_map import MonotoneMap
-from calibrant.distributions.normal import DENSITY_AT_0
+from calibrant.distributions.normal import DENSITY_AT_0, normal_pdf
 
 _STEEPEST = 1e3  # of a piece: beyond, the mean hangs on levels that a guess does not resolve
-_STEEPEST_OF_SINGLE = 3.0  # changes of slope, in all, up to which float32 has the digits
-_STEPS = 6
+_LARGEST_OF_SINGLE = 3.0  # sum of the terms up to which float32 has the digits
+_STEPS = 3  # of Newton, then the quantiles are computed to the last digit
 _CLOSE = 1e-7  # estimated error of the mean, in standard deviations
 
 
@@ -23,10 +28,13 @@ def is_steep(monotone: MonotoneMap) -> Flags:
     return np.asarray(monotone.slopes.max(axis=-1) > _STEEPEST)
 
 
-def recalibrated_mean(weights: Array, locs: Array, scales: Array, monotone: MonotoneMap) -> Array:
-    """Mean of ``g(F)``, (n,), with an error of about 1e-7 standard deviations; nan if not found.
+def recalibrated_mean(
+    weights: Array, locs: Array, scales: Array, monotone: MonotoneMap, y: Array
+) -> tuple[Array, Array]:
+    """Mean of ``g(F)``, (n,), and ``E max(y - Y, 0)`` under it, (n, k).
 
-    On a piece of g with slope b between the levels p and p', the mean is ``b (M(p') - M(p))`` with
+    The mean has an error of about 1e-7 standard deviations, and is nan if it was not found. On a
+    piece of g with slope b between the levels p and p', the mean is ``b (M(p') - M(p))`` with
     ``M(p) = int_0^p F^-1(u) du = max_q (p q - E max(q - Y, 0))``. The maximum is at the quantile q
     of p and flat there, so a rough quantile is enough: with ``d = p - F(q)`` the maximum is
     ``d^2 / 2f(q)`` higher than the value at q, up to ``f'(q) d^3 / 3 f(q)^3``.
@@ -36,23 +44,56 @@ def recalibrated_mean(weights: Array, locs: Array, scales: Array, monotone: Mono
     weights, locs, scales : arrays of shape (n, K)
     monotone : MonotoneMap
         Not steep, see `is_steep`.
+    y : array of shape (n, k)
     """
     centre, unit, m, s = standardized(weights, locs, scales)
-    bends = np.abs(np.diff(monotone.slopes, axis=-1))  # the mean is a sum of M times these
+    bends = np.diff(monotone.slopes, axis=-1)  # the mean is a sum of M times these
     levels = monotone.x[None, 1:-1]
-    exact = np.broadcast_to(bends.sum(axis=-1) > _STEEPEST_OF_SINGLE, len(m))
+    # M is at most the density of a normal at its quantile, and float32 has seven of its digits.
+    terms = np.abs(bends) * normal_pdf(ndtri(levels[0]))
+    single = np.broadcast_to(terms.sum(axis=-1) <= _LARGEST_OF_SINGLE, len(m))
     lower = np.zeros((len(m), monotone.x.shape[-1]))  # M(0) = M(1) = 0 about the mean
-    error = np.zeros(len(m))
-    for rows in (~exact, exact):
+    error = np.full(len(m), np.nan)
+    for in_single in (True, False):
+        rows = single if in_single else ~(error <= _CLOSE)
         if rows.any():
-            own = bends if bends.ndim == 1 else bends[rows]
-            w, offsets, widths = weights[rows], m[rows], s[rows]
-            if rows is not exact:
-                w, offsets, widths = as_single(w), as_single(offsets), as_single(widths)
+            own = np.abs(bends if bends.ndim == 1 else bends[rows])
+            parts = weights[rows], m[rows], s[rows]
+            w, offsets, widths = (as_single(part) for part in parts) if in_single else parts
             lower[rows, 1:-1], error[rows] = _lower_means(w, offsets, widths, levels, own)
     with np.errstate(invalid="ignore", over="ignore"):
         mean: Array = centre[:, 0] + unit[:, 0] * np.sum(monotone.slopes * np.diff(lower), axis=1)
-    return np.where(error <= _CLOSE, mean, np.nan)
+    z = (y - centre) / unit
+    found = _shortfall(z, *shortfall_and_cdf(weights, m, s, z), monotone, lower)
+    return np.where(error <= _CLOSE, mean, np.nan), unit * found
+
+
+def _shortfall(
+    y: Array, shortfall: Array, cdf: Array, monotone: MonotoneMap, lower: Array
+) -> Array:
+    """``int_-inf^y g(F(t)) dt``, (n, k), from ``int_-inf^y F(t) dt``, ``F(y)`` and M at the knots.
+
+    At a knot x of g the slope changes, which adds this change times ``int (F(t) - x) dt`` from the
+    quantile q of x on; the integral up to q is ``x q - M(x)``.
+    """
+    first, bends = monotone.slopes[..., :1], np.diff(monotone.slopes, axis=-1)
+    total = first * shortfall
+    for j in range(bends.shape[-1] if y.shape[1] else 0):
+        x = monotone.x[j + 1]
+        beyond = np.where(cdf > x, shortfall - x * y + lower[:, j + 1, None], 0.0)
+        total += bends[..., j, None] * beyond
+    return np.maximum(total, 0.0)
+
+
+def shortfall_and_cdf(w: Array, m: Array, s: Array, y: Array) -> tuple[Array, Array]:
+    """``E max(y - Y, 0)`` and the cdf of mixtures, (n, K), at y, (n, k) each."""
+    shortfall, cdf = np.zeros_like(y), np.zeros_like(y)
+    for weight, loc, scale in component_blocks(y, w, m, s):
+        z = (y - loc) / scale
+        below = ndtr(z)
+        add_components(cdf, weight * below)
+        add_components(shortfall, weight * scale * (z * below + normal_pdf(z)))
+    return shortfall, cdf
 
 
 def _lower_means(w: Array, m: Array, s: Array, p: Array, bends: Array) -> tuple[Array, Array]:
@@ -65,7 +106,9 @@ def _lower_means(w: Array, m: Array, s: Array, p: Array, bends: Array) -> tuple[
     q = rough_quantiles(w, m, s, side * ndtri(tail)).astype(w.dtype)
     found, error = np.empty(q.shape, dtype=w.dtype), np.empty(len(q))
     busy = np.arange(len(q))
-    for _ in range(_STEPS):
+    for step_count in range(_STEPS + 1):
+        if step_count == _STEPS:  # a component so narrow that no guess finds it
+            q[busy] = mixture_ppf(w[busy], m[busy], s[busy], tail, side < 0)
         at = q[busy]
         shortfall, below, density, slope = _table(w[busy], m[busy], s[busy], at, side)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -74,11 +117,12 @@ def _lower_means(w: Array, m: Array, s: Array, p: Array, bends: Array) -> tuple[
             found[busy] = side * tail * at - shortfall + 0.5 * missing * step
             own = bends if bends.ndim == 1 else bends[busy]
             error[busy] = np.sum(own * np.abs(slope * step**3), axis=1) / 3.0
-            # Newton's step for the logarithm: in a tail the probability itself is nearly flat.
-            step = below / density * np.log(tail / below)
         more = ~(error[busy] <= _CLOSE)
         if not more.any():
             break
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            # Newton's step for the logarithm: in a tail the probability itself is nearly flat.
+            step = below / density * np.log(tail / below)
         # Steps of more than a standard deviation come from places without density.
         q[busy] = at + side * np.clip(np.nan_to_num(step), -1.0, 1.0)
         busy = busy[more]
@@ -88,15 +132,16 @@ def _lower_means(w: Array, m: Array, s: Array, p: Array, bends: Array) -> tuple[
 def _table(w: Array, m: Array, s: Array, q: Array, side: Array) -> tuple[Array, ...]:
     """``E max(side (q - Y), 0)``, the tail ``P(side Y < side q)``, ``f(q)`` and ``f'(q)``."""
     shortfall, below, density, slope = (np.zeros_like(q) for _ in range(4))
+    z, part, tails = scratch(q, m, 3)
     for weight, loc, scale, rate in component_blocks(q, w, m, s, 1.0 / s):
-        z = q - loc
+        np.subtract(q, loc, out=z)
         z *= side
         z *= rate
-        part = z * z
+        np.multiply(z, z, out=part)
         part *= -0.5
         np.exp(part, out=part)
         part *= weight * DENSITY_AT_0
-        tails = fast_ndtr(z)
+        fast_ndtr(z, out=tails)
         tails *= weight
         add_components(below, tails)
         tails *= z

@@ -34,6 +34,13 @@ def component_blocks(x: Array, *parameters: Array) -> Iterator[tuple[Array, ...]
         yield tuple(part[start : start + step] for part in columns)
 
 
+def scratch(x: Array, locs: Array, count: int) -> Iterator[Array]:
+    """Yield arrays to compute blocks of `component_blocks` in: new ones cost more than the work."""
+    blocks = locs.shape[1] if few_numbers(x, locs) else 1
+    for _ in range(count):
+        yield np.empty((blocks, *x.shape), dtype=x.dtype)
+
+
 def add_components(total: Array, parts: Array) -> None:
     """Add parts, (B, n, P), to their sum, (n, P); a sum over one part would be a copy first."""
     total += parts[0] if len(parts) == 1 else parts.sum(axis=0)

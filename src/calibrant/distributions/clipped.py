@@ -80,6 +80,25 @@ class Clipped(Wrapper):
     def _sample(self, n: int, rng: np.random.Generator) -> Array:
         return np.clip(self.base._sample(n, rng), *self._bounds())
 
+    def _mean_and_shortfall(self, y: Array) -> tuple[Array, Array] | None:
+        low, high = self._bounds()
+        bounds = np.concatenate([low, high], axis=1)
+        known = np.isfinite(bounds)
+        inside = np.clip(y, low, high)
+        found = self.base._mean_and_shortfall(
+            np.concatenate([np.where(known, bounds, 0.0), inside], axis=1)
+        )
+        if found is None:
+            return None
+        mean, shortfall = found
+        # E max(low - Y, 0) is gained below, E max(Y - high, 0) is lost above.
+        gained = np.where(known[:, 0], shortfall[:, 0], 0.0)
+        beyond = known[:, 1] & (self.base._sf(high)[:, 0] > 0)  # else two large numbers cancel
+        lost = np.where(beyond, shortfall[:, 1] - (bounds[:, 1] - mean), 0.0)
+        above = np.maximum(y - inside, 0.0)
+        own = shortfall[:, 2:] - gained[:, None] + above
+        return mean + gained - np.maximum(lost, 0.0), own
+
     def _panels(self) -> Array:
         return np.clip(self.base._panels(), *self._bounds())
 

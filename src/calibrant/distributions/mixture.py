@@ -11,6 +11,7 @@ from scipy.special import logsumexp, ndtr
 
 from calibrant.checks import Array, Flags, show
 from calibrant.distributions._base import Distribution
+from calibrant.distributions._mixture_mean import shortfall_and_cdf
 from calibrant.distributions._mixture_points import FEW_COMPONENTS, component_points, few_numbers
 from calibrant.distributions._mixture_ppf import TABLE_POINTS, mixture_ppf
 from calibrant.distributions._parameters import (
@@ -161,6 +162,9 @@ class Mixture(Distribution):
         loc = np.take_along_axis(self.locs, component, axis=1)
         scale = np.take_along_axis(self.scales, component, axis=1)
         return loc + scale * rng.standard_normal((len(self), n))
+
+    def _mean_and_shortfall(self, y: Array) -> tuple[Array, Array]:
+        return self.mean, shortfall_and_cdf(self.weights, self.locs, self.scales, y)[0]
 
     def _panels(self) -> Array:
         return component_points(self.locs, self.scales, STANDARD_PANELS)

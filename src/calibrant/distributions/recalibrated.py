@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from calibrant.checks import Array, Flags, Index
 from calibrant.distributions._base import Distribution
-from calibrant.distributions._chunks import over_rows
 from calibrant.distributions._integrate import (
     Panels,
     integrate_crps,
@@ -23,6 +22,7 @@ from calibrant.distributions.empirical import Empirical
 from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.monotone_map import MonotoneMap
 from calibrant.distributions.normal import Normal
+from calibrant.distributions.with_atoms import WithAtoms
 from calibrant.errors import ParameterError
 
 _MOST_KNOTS = 256  # used as panel edges where every row has its own edges
@@ -139,29 +139,17 @@ class Recalibrated(Wrapper):
         edges = np.sort(np.concatenate([coarse, middle], axis=1), axis=1)
         return standard, panels_of(standard, edges)
 
-    @property
-    def mean(self) -> Array:
-        """Expectation of each row, (n,)."""
-        return super().mean if self._fast_mean is None else self._fast_mean.copy()
-
-    @cached_property
-    def _fast_mean(self) -> Array | None:
-        """Mean over a mixture, in less time than an interval takes; None where it is no mixture."""
-        steep = is_steep(self.monotone)
-        if not isinstance(self.base, Mixture) or (steep.ndim == 0 and steep):
+    def _mean_and_shortfall(self, y: Array) -> tuple[Array, Array] | None:
+        if isinstance(self.base, WithAtoms):  # the map and the atoms can change places
+            inside = self._with(base=self.base.base)
+            return self.base._with(base=inside)._mean_and_shortfall(y)
+        if not isinstance(self.base, Mixture):
             return None
-        mean = np.empty(len(self))
-
-        def work(rows: slice) -> None:
-            part = self._part(rows)
-            base = cast(Mixture, part.base)
-            mean[rows] = recalibrated_mean(base.weights, base.locs, base.scales, part.monotone)
-
-        over_rows(len(self), self._cells_per_row(), work)
-        slow = steep | np.isnan(mean)
-        if slow.any():  # whether a row is one of these must not depend on the others
-            mean[slow] = self._take(np.flatnonzero(slow))._moments[0]
-        return mean
+        base, steep = self.base, is_steep(self.monotone)
+        if steep.ndim == 0 and steep:
+            return None
+        mean, shortfall = recalibrated_mean(base.weights, base.locs, base.scales, self.monotone, y)
+        return np.where(steep, np.nan, mean), shortfall
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
@@ -187,8 +175,7 @@ class Recalibrated(Wrapper):
         """Return mean, variance and CRPS at y from one evaluation of the cdf."""
         if isinstance(self.base, Empirical) or self._has_standard:
             return Distribution.moments_and_crps(self, y)
-        _, variance, crps = super().moments_and_crps(y)
-        return self.mean, variance, crps
+        return super().moments_and_crps(y)
 
     def _panels(self) -> Array:
         knots = self.monotone.x[1:-1]
