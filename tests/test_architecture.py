@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "recalibration": ("distributions", "persistence"),
     "metrics": ("distributions",),
     "plots": ("metrics",),
-    "report": ("metrics", "persistence"),
+    "report": ("metrics", "persistence", "tables"),
     "training": ("losses", "networks", "metrics", "threads"),
     "estimators": ("training", "recalibration", "persistence", "tables"),
     "streaming": ("estimators",),

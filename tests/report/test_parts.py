@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 
 import numpy as np
+import pandas as pd
 import pytest
 from plotly.offline import get_plotlyjs
 
@@ -18,7 +19,7 @@ from calibrant.report._facts import surprises
 from calibrant.report._format import Units
 from calibrant.report._plotly import plotly_script
 from calibrant.report._slice_charts import slice_charts
-from calibrant.report._slices import Slicing, cut
+from calibrant.report._slices import Slicing, cut, table_columns
 from calibrant.report.scored_forecast import ScoredForecast
 
 N = 400
@@ -156,3 +157,32 @@ def test_constant_and_infinite_numbers() -> None:
     assert units.show(5.0) == "5.000"
     assert units.show(np.inf) == "not finite"
     assert units.round(np.array([1.0, np.inf])) == [1.0, None]
+
+
+def test_columns_are_sliced_as_a_model_reads_them() -> None:
+    """One broken cell makes no categories of numbers, and dates in a file are dates."""
+    rng = np.random.default_rng(0)
+    km = rng.gamma(2.0, 2.0, 300).round(2).astype(str).astype(object)
+    km[7], km[8] = "3.2 miles", None
+    days = pd.date_range("2024-01-01", periods=300).strftime("%Y-%m-%d").to_numpy(dtype=object)
+    days[9] = None
+    X = pd.DataFrame({"km": km, "day": days})
+    dist = Normal(np.zeros(300), np.ones(300))
+    forecast = scored("model", dist, rng.normal(size=300))
+    found = {each.source: each for each in cut(forecast, table_columns(X, 300), {}, 0.9)}
+    assert len(found["km"].found.names) == 11  # deciles, and the gaps
+    assert "missing" in found["km"].found.names
+    assert len(found["day"].found.names) == 11
+    assert any(str(name).startswith("2024-01-01 to") for name in found["day"].found.names)
+
+
+def test_rare_labels_of_nearly_all_rows_are_no_slice() -> None:
+    """Two zones of ten rows beside 200 smaller ones: "all others" would be the whole table."""
+    rng = np.random.default_rng(0)
+    small = [f"zone {i % 190}" for i in range(380)]
+    zones = np.concatenate([np.repeat(["north", "south"], 10), small])
+    X = pd.DataFrame({"zone": zones})
+    dist = Normal(np.zeros(400), np.ones(400))
+    forecast = scored("model", dist, rng.normal(size=400))
+    found = cut(forecast, table_columns(X, 400), {}, 0.9)
+    assert "zone" not in {each.source for each in found}

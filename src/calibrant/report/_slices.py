@@ -16,9 +16,11 @@ from calibrant.metrics.conditional import bin_codes, coded_calibration, group_co
 from calibrant.metrics.inputs import column
 from calibrant.metrics.slices import LEAST_ROWS
 from calibrant.report.scored_forecast import ScoredForecast
+from calibrant.tables import as_read
 
 _DECILES = 10
 _MANY_LABELS = 50  # of which the rare ones are put together
+_LEAST_FREQUENT = 0.5  # share of the rows whose labels must not be rare
 
 Codes = tuple[Index, Sequence[Any]]  # number of the slice of each row, names of the slices
 
@@ -58,7 +60,7 @@ def cut(
     rows = forecast.scores.rows
     draws = rows.pit_draws()
     columns = {
-        f"column {name}" if name.startswith("predicted ") else name: values
+        f"column {name}" if name.startswith("predicted ") else name: _as_read(values)
         for name, values in columns.items()
         if name not in groups
     }
@@ -80,11 +82,24 @@ def cut(
     ]
 
 
+def _as_read(values: NDArray[Any]) -> NDArray[Any]:
+    """Values as a model reads them, without a time zone."""
+    if values.dtype.kind in "iufbmM":
+        return values
+    found = as_read(pd.Series(values))
+    if isinstance(found.dtype, pd.DatetimeTZDtype):
+        found = found.dt.tz_localize(None)
+    return np.asarray(found)
+
+
 def _column_codes(values: NDArray[Any]) -> Codes | None:
     if values.dtype.kind == "m":
         values = values / np.timedelta64(1, "D")
     if values.dtype.kind == "M":
-        return group_codes(_periods(values))
+        known = ~np.isnat(values)
+        labels = np.full(len(values), "missing", dtype=object)
+        labels[known] = _periods(values[known])
+        return group_codes(labels)
     if values.dtype.kind not in "iuf":
         labels = np.array([str(value) for value in values], dtype=object)
         labels[pd.isna(values)] = "missing"
@@ -105,12 +120,15 @@ def _column_codes(values: NDArray[Any]) -> Codes | None:
 
 
 def _common_labels(labels: NDArray[Any]) -> Codes | None:
-    """Groups of all labels, or of the frequent ones among many; None if all are rare."""
+    """Groups of all labels, or of the frequent ones among many; None if most rows have rare ones.
+
+    Names and identifiers are rare, and a slice of nearly all rows says nothing.
+    """
     codes, names = group_codes(labels)
     if len(names) <= _MANY_LABELS:
         return codes, names
     frequent = np.bincount(codes) >= LEAST_ROWS
-    if not frequent.any():  # names or identifiers
+    if frequent[codes].mean() < _LEAST_FREQUENT:
         return None
     rest = "all others"
     return group_codes(np.where(frequent[codes], labels, rest))

@@ -8,6 +8,7 @@ from calibrant.tables.date_text import date_formats
 from calibrant.tables.dates import DateColumn, DateDifference
 from calibrant.tables.encoder import TableEncoder
 from calibrant.tables.files import check_suffix, read_table
+from calibrant.tables.kinds import as_read
 from calibrant.tables.numbers import DurationColumn, NumericColumn
 from calibrant.tables.parquet_files import as_url
 from calibrant.tables.parts import Part, TableSource, check_target, part_inputs, part_target
@@ -38,6 +39,7 @@ __all__ = [
     "TableSource",
     "are_few",
     "as_frame",
+    "as_read",
     "as_text",
     "as_url",
     "check_finite",

@@ -52,6 +52,26 @@ def fit_column(column: pd.Series[Any]) -> ColumnEncoder:
     return _fit_text(name, column)
 
 
+def as_read(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return numbers, dates and durations that are written as text, and any other column as it is.
+
+    Cells that are something else, as few as `fit_column` allows, are gaps.
+
+    Examples
+    --------
+    >>> as_read(pd.Series(["3.2", "3,2 mi", "4.5", "5.75"])).tolist()
+    [3.2, nan, 4.5, 5.75]
+    """
+    if column.dtype.kind in "iufbmM" or isinstance(column.dtype, pd.CategoricalDtype):
+        return column
+    found = fit_column(column)
+    if isinstance(found, DurationColumn):
+        return pd.Series(pd.to_timedelta(found.parse(column), unit="s"), column.index)
+    if isinstance(found, NumericColumn):
+        return pd.Series(found.parse(column), column.index)
+    return found.stamps(column) if isinstance(found, DateColumn) else column
+
+
 def row_number(column: pd.Series[Any]) -> DroppedColumn | None:
     """Return why whole numbers only count the rows; None if they may mean something.
 
