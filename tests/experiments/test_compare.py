@@ -76,6 +76,7 @@ FAR = [1.1, 1.3, 1.5, 1.7, 1.9]  # 0.1 worse in every fold: no tie, for all its 
         ({"a": (BEST, 1.1), "b": (NEAR, 1.0)}, "a", "the best CRPS of the 2 among 2"),
         ({"a": (BEST, 1.0), "b": (NEAR, 9.0)}, "a", "the best CRPS of the 2 among 2"),
         ({"a": (BEST, 1.0, 2.0), "b": (FAR, 9.0)}, "b", "a has a better CRPS, 1.4, but its"),
+        ({"a": (BEST, 1.0, 2.0), "b": (FAR, 9.0)}, "b", "the only one of 2 methods whose"),
         ({"a": (BEST, 1.0, 2.0), "b": (FAR, 1.0, 0.5)}, "a", "of every method is rejected"),
     ],
 )

@@ -110,7 +110,9 @@ def _reason(
     if not best.rejected:
         among = f"of the {len(candidates)} among {len(standings)} methods whose calibration is not"
         among += " rejected"
-    if chosen is best:
+    if chosen is best and not best.rejected and len(candidates) == 1 < len(standings):
+        reason += f"the only one of {len(standings)} methods whose calibration is not rejected."
+    elif chosen is best:
         reason += f"the best CRPS {among}."
     else:
         reason += (
