@@ -24,7 +24,7 @@ import matplotlib as mpl
 
 _IMAGES = Path(__file__).parent / "images"
 _PAIR = re.compile(
-    r"^```python\n(?P<code>.*?)^```\n(?P<text>\n```text\n.*?^```\n)?",
+    r"^```python(?P<title>[^\n]*)\n(?P<code>.*?)^```\n(?P<text>\n```text\n.*?^```\n)?",
     re.M | re.S,
 )
 
@@ -41,7 +41,8 @@ def with_outputs(page: Path) -> str:
             return block[0]
         lines = [wrapped(line) for line in printed.getvalue().splitlines()]
         text = "\n".join(lines).strip("\n")
-        return f"```python\n{block['code']}```\n\n```text\n{text}\n```\n"
+        before = f"```python{block['title']}\n{block['code']}```\n\n"
+        return f"{before}```text\n{text}\n```\n"
 
     return _PAIR.sub(run, page.read_text(encoding="utf-8"))
 
