@@ -12,7 +12,7 @@ from calibrant import Ensemble, Matching, MMDRegressor
 from calibrant.distributions import Mixture, Normal
 from calibrant.errors import DataError, ParameterError
 from calibrant.estimators import PRESETS, limited_epochs
-from calibrant.estimators.pool_extrapolation import (
+from calibrant.estimators.ensemble_extrapolation import (
     best_shares,
     extrapolate_pit,
     fit_stretch,

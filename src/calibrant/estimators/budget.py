@@ -19,7 +19,7 @@ _FOR_STEPS = 0.9  # share of the budget; early stopping mostly leaves more for s
 
 
 def choose_within(
-    seconds: float, presets: Sequence[Preset], price: Callable[[Preset], float]
+    seconds: float, presets: Sequence[Preset], duration: Callable[[Preset], float]
 ) -> Preset:
     """Return the most thorough preset that fits into a budget of time.
 
@@ -31,17 +31,17 @@ def choose_within(
         The budget.
     presets : sequence of Preset
         What can be trained, the cheapest first.
-    price : callable
+    duration : callable
         Seconds that the steps of a preset take, if training does not stop early.
     """
     left = _FOR_STEPS * seconds
-    cost = price(presets[0])
+    cost = duration(presets[0])
     if cost > left:
         epochs = max(1, int(presets[0].matching_epochs * left / cost))
         return replace(presets[0], matching_epochs=epochs)
     chosen = presets[0]
-    for preset in presets[1:]:  # a price takes time, too: none is asked for beyond the budget
-        if price(preset) > left:
+    for preset in presets[1:]:  # an estimate takes time, too: none is made beyond the budget
+        if duration(preset) > left:
             break
         chosen = preset
     return chosen

@@ -87,5 +87,5 @@ class CalibrationMap:
     def from_fields(
         cls, *, knots: Array, common_levels: Array, means: Array, levels: Array
     ) -> Self:
-        """Rebuild what `saved_fields` took apart."""
+        """Rebuild the object from its `saved_fields`."""
         return cls(MonotoneMap(knots, common_levels), means, levels)

@@ -14,18 +14,18 @@ from calibrant.distributions import Distribution
 from calibrant.distributions.pit import randomized_pit
 from calibrant.estimators.calibration_map import LEAST_HELD_OUT, CalibrationMap
 from calibrant.estimators.combine import WeightedMixture, stretched
-from calibrant.estimators.held_out import cdf_ends, out_of_fold_outputs
-from calibrant.estimators.plan import Plan
-from calibrant.estimators.pool_extrapolation import (
+from calibrant.estimators.ensemble_extrapolation import (
     best_shares,
     effective_rows,
+    ensemble_mean_square,
     extrapolate_pit,
     fit_stretch,
     mean_square,
+    mixture_crps,
     pit_shrinkage,
-    pool_crps,
-    pool_mean_square,
 )
+from calibrant.estimators.held_out import cdf_ends, out_of_fold_outputs
+from calibrant.estimators.plan import Plan
 from calibrant.estimators.predictor import Predictor
 from calibrant.estimators.scaling import scaled_target
 from calibrant.networks import to_numpy
@@ -107,7 +107,7 @@ class EnsembleCalibration:
 
         def square_of(stretch: float) -> float:
             pit = randomized_pit(*ends_of(stretch))
-            return pool_mean_square(pit, shares, each, sample.weight)
+            return ensemble_mean_square(pit, shares, each, sample.weight)
 
         if repeats > 1:
             stretch = fit_stretch(square_of, effective_rows(sample.weight))
@@ -147,5 +147,5 @@ def _shares(plan: Plan, outputs: Tensor, y: Array, weight: Array, each: int) -> 
     kinds = len(plan.groups)
     if kinds == 1:
         return np.ones(1)
-    crps = pool_crps(plan.head, outputs, y, weight)
+    crps = mixture_crps(plan.head, outputs, y, weight)
     return best_shares(crps, kinds, len(outputs) // kinds, each)

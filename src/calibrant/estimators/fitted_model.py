@@ -1,4 +1,4 @@
-"""What all models with networks inside share once they are fitted: the check of it, and `load`."""
+"""Mixin of fitted models: the check that they are fitted, and `load`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What notebooks show of a fitted model below scikit-learn's diagram."""
+"""HTML summary of a fitted model, shown in notebooks below scikit-learn's diagram."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the targets of other training rows tell of a row."""
+"""Features of a row from the targets of other training rows."""
 
 from __future__ import annotations
 

@@ -236,8 +236,8 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         """The most that can be trained in this time, after timing a few steps."""
         rungs = ladder(data.n_rows)
 
-        def price(rung: Preset) -> float:
-            """Seconds of the first kind of networks, for each kind."""
+        def duration(rung: Preset) -> float:
+            """Seconds of training: those of the first kind of networks, times the kinds."""
             kinds = tuple(kind for kind in rung.kinds if kind != "neighbours")[:1] or rung.kinds
             plan = make_plan(
                 type(self).__name__,
@@ -251,7 +251,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
             return len(rung.kinds) * training_seconds(plan)
 
         own = [self._fitted_to(self._with_own(rung), data) for rung in rungs]
-        return choose_within(seconds, own, price)
+        return choose_within(seconds, own, duration)
 
     def _recipe_of(self, settings: Preset, data: FitData) -> Recipe:
         head = gaussian_head(settings.components, settings.submodels)

@@ -229,7 +229,7 @@ def check_outputs(Y: Any, names: list[str] | None = None) -> pd.DataFrame:
 
 
 def _on_gpu(models: list[NetworkRegressor]) -> bool:
-    """Whether training all outputs as one batch pays."""
+    """Whether training all outputs as one batch is faster."""
     from calibrant.training import resolve_device
 
     return resolve_device(models[0].device).type == "cuda"

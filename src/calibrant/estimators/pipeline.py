@@ -1,4 +1,4 @@
-"""Pipelines of scikit-learn that end in a model with predictive distributions."""
+"""scikit-learn pipelines that end in a model with predictive distributions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _if_last_has(name: str) -> Callable[[Method], Method]:
-    """Let a pipeline have a method only if its last step has it."""
+    """Decorator: the pipeline has the method only if its last step has it."""
     found = available_if(lambda pipe: hasattr(pipe.steps[-1][1], name))
     return cast(Callable[[Method], Method], found)
 
 
 class DistributionPipeline(pipeline.Pipeline):
-    """A `Pipeline` of scikit-learn that hands on all that the model at its end can predict.
+    """A scikit-learn `Pipeline` with all prediction methods of its last step.
 
     Everything else is as in scikit-learn: names of steps, parameters such as ``model__lr``,
     caching, ``set_output``, and searches over it.

@@ -90,5 +90,5 @@ def fit_target_scaler(y: Array, weights: Array, scaling: Scaling) -> Scaler:
 
 
 def scaled_target(scaler: Scaler, y: Array) -> Array:
-    """Scaled targets to train on: none is farther than 50 units, so that no row rules the loss."""
+    """Scaled targets to train on, within 50 units, so that no single row dominates the loss."""
     return np.clip(scaler.transform(y), -_TARGET_LIMIT, _TARGET_LIMIT)

@@ -160,7 +160,7 @@ def _pass_over(source: TableSource, drawn: Index, held_out: Index, *, verbose: b
 
 
 def _among(part: Part, rows: Index) -> Flags:
-    """Which rows of a part are among these numbers, sorted, (n,)."""
+    """Whether each row of a part is among these sorted row numbers, (n,)."""
     flags: Flags = np.zeros(part.batch.num_rows, dtype=np.bool_)
     first, last = np.searchsorted(rows, [part.start, part.start + len(flags)])
     flags[rows[first:last] - part.start] = True

@@ -152,7 +152,7 @@ def _read_texts(proto: Any, categories: Sequence[tuple[str, ...]]) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what torch says about itself: packages that it can do without, old names."""
+    """Suppress torch's own messages about optional packages and deprecated names."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)

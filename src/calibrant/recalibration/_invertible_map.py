@@ -1,4 +1,4 @@
-"""Strictly increasing maps through points that need not be."""
+"""Strictly increasing maps through points that may not increase."""
 
 from __future__ import annotations
 

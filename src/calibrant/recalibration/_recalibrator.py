@@ -200,7 +200,7 @@ class Recalibrator(DistributionPredictor, RegressorMixin, BaseEstimator):
         return {"monotone.x": self.monotone_.x[1:-1], "monotone.y": self.monotone_.y[1:-1]}
 
     def _from_tensors(self, tensors: dict[str, Array]) -> None:
-        """Take back what `_to_tensors` gave."""
+        """Restore the numbers that `_to_tensors` returned."""
         self.monotone_ = MonotoneMap(tensors["monotone.x"], tensors["monotone.y"])
 
     def _to_parts(self) -> dict[str, Any]:
@@ -208,7 +208,7 @@ class Recalibrator(DistributionPredictor, RegressorMixin, BaseEstimator):
         return {}
 
     def _from_parts(self, parts: dict[str, Any]) -> None:
-        """Take back what `_to_parts` gave."""
+        """Restore the values that `_to_parts` returned."""
 
 
 def check_enough(n_rows: int) -> None:

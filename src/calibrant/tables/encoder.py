@@ -234,7 +234,7 @@ class TableEncoder:
     def from_fields(
         cls, encoders: Iterable[ColumnEncoder], differences: Iterable[DateDifference]
     ) -> Self:
-        """Rebuild what `saved_fields` took apart."""
+        """Rebuild the object from its `saved_fields`."""
         encoder = cls()
         encoder.encoders_, encoder.differences_ = list(encoders), list(differences)
         return encoder

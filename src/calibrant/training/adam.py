@@ -67,7 +67,7 @@ class Adam:
 
     @torch.no_grad()
     def load_by_name(self, state: Mapping[str, Tensor]) -> None:
-        """Take over what `by_name` returned."""
+        """Restore the state that `by_name` returned."""
         for name, value in self.by_name().items():
             value.copy_(state[name])
 

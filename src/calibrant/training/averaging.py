@@ -48,7 +48,7 @@ class WeightAverage:
         }
 
     def load_by_name(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Take over what `by_name` returned."""
+        """Restore the state that `by_name` returned."""
         for i, mean in enumerate(self._mean):
             mean.copy_(state[str(i)])
         self._taken = int(state["taken"])

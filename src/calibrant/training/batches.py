@@ -1,4 +1,4 @@
-"""Where the training loop takes its batches from: rows in memory, or a stream."""
+"""Source of the training loop's batches: rows in memory, or a stream."""
 
 from __future__ import annotations
 

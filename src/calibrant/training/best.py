@@ -72,7 +72,7 @@ class BestWeights:
         }
 
     def load_by_name(self, state: Mapping[str, Tensor]) -> None:
-        """Take over what `by_name` returned."""
+        """Restore the state that `by_name` returned."""
         for name, value in self.by_name().items():
             value.copy_(state[name])
 

@@ -21,7 +21,7 @@ class Stateful(Protocol):
         """State by name."""
 
     def load_by_name(self, state: Mapping[str, Tensor]) -> None:
-        """Take over what `by_name` returned."""
+        """Restore the state that `by_name` returned."""
 
 
 class Checkpoint(NamedTuple):
@@ -68,7 +68,7 @@ class Checkpoint(NamedTuple):
 
 @dataclass
 class Checkpoints:
-    """Writes checkpoints at intervals, and hands on the one to continue from.
+    """Writes checkpoints at intervals, and holds the one to continue from.
 
     Parameters
     ----------
@@ -146,6 +146,6 @@ class Generators:
         return {str(i): each.get_state() for i, each in enumerate(self.generators)}
 
     def load_by_name(self, state: Mapping[str, Tensor]) -> None:
-        """Take over what `by_name` returned."""
+        """Restore the state that `by_name` returned."""
         for i, each in enumerate(self.generators):
             each.set_state(state[str(i)])

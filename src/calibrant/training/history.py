@@ -76,7 +76,7 @@ class HistoryRecorder:
         return {"losses": torch.stack(self._losses), "scores": torch.stack(self._scores)}
 
     def load_by_name(self, state: Mapping[str, Tensor]) -> None:
-        """Take over what `by_name` returned."""
+        """Restore the state that `by_name` returned."""
         self._losses, self._scores = list(state["losses"]), list(state["scores"])
 
     def records(self, models: int) -> list[list[Record]]:

@@ -1,4 +1,4 @@
-"""Extrapolate calibration from the few out-of-fold members of a row to the whole ensemble."""
+"""Extrapolate calibration from a row's few out-of-fold members to the whole ensemble."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def pit_shrinkage(values: Array, shares: Array, each: int, weight: Array | None 
     """
     if values.shape[2] == 1:
         return 1.0  # b can't be estimated
-    pooled: Array = values.mean(axis=2) @ shares
-    wanted = pool_mean_square(values, shares, each, weight)
+    averaged: Array = values.mean(axis=2) @ shares
+    wanted = ensemble_mean_square(values, shares, each, weight)
 
     def excess(factor: float) -> float:
-        return mean_square(_scaled_scores(pooled, factor), weight) - wanted
+        return mean_square(_scaled_scores(averaged, factor), weight) - wanted
 
     if excess(_LEAST) >= 0.0:
         return _LEAST
@@ -60,7 +60,9 @@ def mean_square(values: Array, weight: Array | None = None) -> float:
     return float(np.average((values - 0.5) ** 2, weights=weight))
 
 
-def pool_mean_square(values: Array, shares: Array, each: int, weight: Array | None = None) -> float:
+def ensemble_mean_square(
+    values: Array, shares: Array, each: int, weight: Array | None = None
+) -> float:
     """Mean square of ``F(y) - 1/2`` of the whole ensemble, as `pit_shrinkage` extrapolates it."""
     sets: Array = values.transpose(0, 2, 1) @ shares  # (n, R)
     variance = float(np.average(sets.var(axis=1, ddof=1), weights=weight))
@@ -171,7 +173,7 @@ def _shares(kinds: int) -> list[Array]:
     return [each / _STEPS for each in parts if each.sum() == _STEPS]
 
 
-def pool_crps(
+def mixture_crps(
     head: Head, outputs: Tensor, y: Array, weight: Array
 ) -> Callable[[tuple[int, ...]], float]:
     """Mean CRPS of equal mixtures, by the positions of networks in outputs (M, n, n_outputs)."""
