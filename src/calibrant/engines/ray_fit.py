@@ -6,7 +6,7 @@ import tempfile
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
@@ -24,7 +24,11 @@ from calibrant.estimators.train import restored, run_plans
 from calibrant.tables import ParquetSource
 from calibrant.training import Checkpoint, Checkpoints, MemberRows, Rows, Workers
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _FILE = "training.safetensors"
+_BLOCKS = {"batch_format": "pyarrow", "batch_size": None}  # a function is called with whole blocks
 
 Model = TypeVar("Model", bound=NetworkRegressor)
 
@@ -150,21 +154,7 @@ class RayFit:
             held_out=min(fraction, HELD_OUT_ROWS / max(n_rows, 1)),
             sample=min(1.0, SAMPLE_ROWS / max(n_rows, 1)),
         )
-        how = {"batch_format": "pyarrow", "batch_size": None}
-        some = dataset.map_batches(sides.draw, **how)
-        some.context.execution_options.preserve_order = True  # sums follow the order of the rows
-        with as_own_errors("Reading"):
-            drawn = some.to_pandas()
-        gaps = int(drawn.pop(GAPS).sum())
-        drawn = drawn[drawn[label_column].notna()]
-        if gaps:
-            warnings.warn(
-                f"{gaps:,} of {n_rows:,} rows left out, they have no {label_column!r}.",
-                DataWarning,
-                stacklevel=3,
-            )
-        if drawn.empty:
-            raise DataError(f"No row of the dataset has a value of {label_column!r}.")
+        drawn, n_gaps = _draw(dataset, sides, n_rows)
         held_out = drawn.pop(HELD_OUT).to_numpy(dtype=bool)
         sample, held = drawn[~held_out], drawn[held_out]
         data = check_fit_data(
@@ -176,11 +166,11 @@ class RayFit:
             groups=None,
             cv=None,
         )
-        plan = model._plan_for(data._replace(n_elsewhere=n_rows - gaps - len(held)))
+        plan = model._plan_for(data._replace(n_elsewhere=n_rows - n_gaps - len(held)))
         model.target_name_ = label_column
         assert model.encoder_ is not None  # of a table
         encode = Encode(sides, model.encoder_, plan.features.scaler, plan.target)
-        return cls(model, plan, dataset.map_batches(encode, **how))
+        return cls(model, plan, dataset.map_batches(encode, **_BLOCKS))
 
     def arguments(self, checkpoint_every: int = 10) -> dict[str, Any]:
         """Arguments of a `TorchTrainer` for `train_loop_per_worker`."""
@@ -202,6 +192,25 @@ class RayFit:
         with result.checkpoint.as_directory() as folder:
             saved = Checkpoint.load(Path(folder) / _FILE)
         return self.model._finish(self.plan, restored(self.plan, saved))
+
+
+def _draw(dataset: Any, sides: Sides, n_rows: int) -> tuple[pd.DataFrame, int]:
+    """Rows to plan with and rows to hold out, marked; and the number of rows without a target."""
+    some, label = dataset.map_batches(sides.draw, **_BLOCKS), sides.label_column
+    some.context.execution_options.preserve_order = True  # sums follow the order of the rows
+    with as_own_errors("Reading"):
+        drawn = some.to_pandas()
+    n_gaps = int(drawn.pop(GAPS).sum())
+    drawn = drawn[drawn[label].notna()]
+    if n_gaps:
+        warnings.warn(
+            f"{n_gaps:,} of {n_rows:,} rows left out, they have no {label!r}.",
+            DataWarning,
+            stacklevel=4,
+        )
+    if drawn.empty:
+        raise DataError(f"No row of the dataset has a value of {label!r}.")
+    return drawn, n_gaps
 
 
 def train_loop_per_worker(config: dict[str, Any]) -> None:
