@@ -399,17 +399,15 @@ def print_workers(n_rows: int, epochs: int | None, counts: Sequence[int]) -> Non
     """Seconds of the same fit by one and by several processes of one thread each.
 
     On a machine that has the cores and nothing else to do, a fit lasts as long as the CPU seconds
-    of this process and of its busiest worker.
+    of this process and of its busiest worker. On a busy one, workers get unequal numbers of parts.
     """
     torch.set_num_threads(1)
     x, y = noisy_table(n_rows)
     model = best(epochs)
     print(f"{platform.machine()}, {os.cpu_count()} cores, torch {version('torch')}, {date.today()}")
     print(f"{n_rows:,} rows\n")
-    print(
-        "| workers | fit, s | one / several | here, CPU s | busiest worker, CPU s | one / several |"
-    )
-    print("|---" * 6 + "|")
+    print("| workers | fit, s | one / several | CPU s: here | all workers | the busiest | ", end="")
+    print("one / several |\n" + "|---" * 7 + "|")
     fits: list[tuple[float, float, MMDRegressor]] = []
     for count in counts:
         busy: dict[int, float] = {}
@@ -419,8 +417,8 @@ def print_workers(n_rows: int, epochs: int | None, counts: Sequence[int]) -> Non
         fits.append((seconds, here + max(busy.values()), fitted))
         clock, cpu = (fits[0][i] / fits[-1][i] for i in range(2))
         print(
-            f"| {count} | {seconds:.1f} | {clock:.2f} | {here:.1f} | {max(busy.values()):.1f} | "
-            f"{cpu:.2f} |",
+            f"| {count} | {seconds:.1f} | {clock:.2f} | {here:.1f} | {sum(busy.values()):.1f} | "
+            f"{max(busy.values()):.1f} | {cpu:.2f} |",
             flush=True,
         )
     one, other = (fitted.predict_dist(x) for *_, fitted in (fits[0], fits[-1]))
