@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,28 +90,32 @@ def arrows(source: str, module: str, *, is_package: bool) -> list[Arrow]:
     """Every import of one of our rooms in `source`, the text of `module`."""
     home = room_of(module)
     assert home is not None
-    tree = ast.parse(source)
-    late = {
-        id(inner)
-        for outer in ast.walk(tree)
-        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        for inner in ast.walk(outer)
-    }
     found = []
-    for node in ast.walk(tree):
+    for node, late in imports(ast.parse(source)):
         for name in imported_modules(node, module, is_package=is_package):
             target = room_of(name)
             if target is not None:
-                found.append(Arrow(home, target, node.lineno, id(node) in late))
+                found.append(Arrow(home, target, node.lineno, late))
     return found
 
 
-def imported_modules(node: ast.AST, module: str, *, is_package: bool) -> list[str]:
-    """Absolute dotted names that an import statement may load; empty for other nodes."""
+Import = ast.Import | ast.ImportFrom
+
+
+def imports(node: ast.AST, late: bool = False) -> Iterator[tuple[Import, bool]]:
+    """Every import statement, and whether it is inside a function; expressions have none."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Import):
+            yield child, late
+        elif not isinstance(child, ast.expr):
+            inside = late or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+            yield from imports(child, inside)
+
+
+def imported_modules(node: Import, module: str, *, is_package: bool) -> list[str]:
+    """Absolute dotted names that an import statement may load."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
-    if not isinstance(node, ast.ImportFrom):
-        return []
     base = node.module or ""
     if node.level:
         # One dot is the package of the module: itself for __init__.py, else its parent.
@@ -128,7 +133,7 @@ def imported_modules(node: ast.AST, module: str, *, is_package: bool) -> list[st
 def private_imports(source: str, module: str, *, is_package: bool = False) -> set[str]:
     """Private modules of other rooms, or private names in them, that `source` imports."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node, _ in imports(ast.parse(source)):
         for name in imported_modules(node, module, is_package=is_package):
             members = [a.name for a in node.names] if isinstance(node, ast.ImportFrom) else []
             if room_of(name) in (None, room_of(module)):

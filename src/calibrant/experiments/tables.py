@@ -155,7 +155,7 @@ def depth_table(records: Sequence[Record], form: Form = "text") -> str:
     return Table(headings, lines, right=range(2, 8), above=1).render(form)
 
 
-def time_table(outcomes: Iterable[Outcome], form: Form = "text") -> str:
+def time_table(outcomes: Iterable[Outcome]) -> str:
     """Seconds per data set and method, with the total in the last line.
 
     Empty if nothing was computed.
@@ -168,7 +168,7 @@ def time_table(outcomes: Iterable[Outcome], form: Form = "text") -> str:
     every = [seconds for spent in groups.values() for seconds in spent]
     if every:
         lines.append(["all", "", str(len(every)), f"{sum(every):.1f}"])
-    return Table(("data set", "method", "trials", "seconds"), lines, right=(2, 3)).render(form)
+    return Table(("data set", "method", "trials", "seconds"), lines, right=(2, 3)).render("text")
 
 
 def provenance_table(records: Sequence[Record], form: Form = "text") -> str:
