@@ -12,11 +12,13 @@ import pandas as pd
 from calibrant.checks import Array
 from calibrant.errors import DataError, ParameterError
 from calibrant.forecasting.series_frame import SeriesFrame
+from calibrant.persistence import savable_part
 
 # Length of each cycle in days.
 CYCLES = {"hour": 1.0, "weekday": 7.0, "season": 365.25}
 
 
+@savable_part
 @dataclass(frozen=True)
 class Calendar:
     """Features of a time stamp: cycles as points on a circle, and an indicator of holidays.

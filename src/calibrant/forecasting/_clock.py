@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from calibrant.errors import DataError
+from calibrant.persistence import savable_part
 
 Ticks = NDArray[np.int64]
 
@@ -23,6 +24,7 @@ _GRIDS = {
 Unit = Literal["integer", "nanosecond", "month start", "month end", "business day"]
 
 
+@savable_part
 @dataclass(frozen=True)
 class Clock:
     """Time stamps as integer ticks; neighbouring rows of a series are `step` ticks apart.

@@ -13,8 +13,10 @@ import pandas as pd
 from calibrant.checks import Array
 from calibrant.errors import DataError, DataWarning, ParameterError
 from calibrant.forecasting.series_frame import SeriesFrame
+from calibrant.persistence import savable_part
 
 
+@savable_part
 @dataclass(frozen=True)
 class Covariates:
     """Columns of X by role, and how they become numbers.

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from calibrant.errors import DataError, DataWarning, ParameterError
+from calibrant.persistence import savable_part
 
 Repair = Literal["report", "error"]
 
 
+@savable_part
 @dataclass(frozen=True)
 class SeriesReport:
     """What had to be repaired in a series before windows could be cut from it.

@@ -13,10 +13,12 @@ from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._clock import Ticks
 from calibrant.forecasting._covariates import Covariates
 from calibrant.forecasting.series_frame import SeriesFrame
+from calibrant.persistence import savable_part
 
 _MAX_INDICATORS = 50  # panels of more series have no indicator columns; static covariates do better
 
 
+@savable_part
 @dataclass(frozen=True)
 class WindowDesign:
     """What a forecast sees, the same for fitting, updating and predicting.

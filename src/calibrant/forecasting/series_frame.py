@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -16,8 +17,10 @@ from calibrant.errors import DataError, DataWarning
 from calibrant.forecasting._clock import Clock, Ticks
 from calibrant.forecasting._read import matching_rows, read_table
 from calibrant.forecasting._report import SeriesReport
+from calibrant.persistence import savable_part
 
 
+@savable_part
 @dataclass(frozen=True, eq=False)
 class SeriesFrame:
     """Targets and covariates of one or several series, on a common clock.
@@ -122,6 +125,40 @@ class SeriesFrame:
         tick = clock.ticks(stamps[order])
         series = cls(clock, ids, code[order], tick, targets, covariates, report)
         return replace(series, report=series._with_gaps(report))
+
+    def saved_fields(self) -> dict[str, Any]:
+        """What a model folder holds."""
+        return {
+            "clock": self.clock,
+            "ids": self.ids,
+            "code": self.code,
+            "tick": self.tick,
+            "names": [list(self.targets.columns), list(self.covariates.columns)],
+            "targets": self.targets.to_numpy(),
+            "covariates": self.covariates.to_numpy(),
+        }
+
+    @classmethod
+    def from_fields(
+        cls,
+        clock: Clock,
+        ids: tuple[Any, ...],
+        code: Index,
+        tick: Ticks,
+        names: Sequence[Sequence[str]],
+        targets: Array,
+        covariates: Array,
+    ) -> SeriesFrame:
+        """Rebuild the object from its `saved_fields`."""
+        of_targets, of_covariates = names
+        return cls(
+            clock,
+            ids,
+            code.astype(np.intp),
+            tick,
+            pd.DataFrame(targets, columns=list(of_targets)),
+            pd.DataFrame(covariates, columns=list(of_covariates)),
+        )
 
     def append(self, new: SeriesFrame) -> SeriesFrame:
         """Return these rows and later ones; the report is about the later ones."""
