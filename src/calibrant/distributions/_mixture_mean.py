@@ -19,7 +19,8 @@ from calibrant.distributions.normal import DENSITY_AT_0, normal_pdf
 
 _STEEPEST = 1e3  # of a piece: beyond, the mean hangs on levels that a guess does not resolve
 _LARGEST_OF_SINGLE = 3.0  # sum of the terms up to which float32 has the digits
-_STEPS = 3  # of Newton, then the quantiles are computed to the last digit
+_NARROW = 1e-3  # a component so narrow, in standard deviations, that no guess finds it
+_STEPS = 3  # of Newton
 _CLOSE = 1e-7  # estimated error of the mean, in standard deviations
 
 
@@ -51,16 +52,19 @@ def recalibrated_mean(
     levels = monotone.x[None, 1:-1]
     # M is at most the density of a normal at its quantile, and float32 has seven of its digits.
     terms = np.abs(bends) * normal_pdf(ndtri(levels[0]))
-    single = np.broadcast_to(terms.sum(axis=-1) <= _LARGEST_OF_SINGLE, len(m))
+    # Rows start with the cheapest way that may do: in float32, in float64, at exact quantiles.
+    first = np.where(terms.sum(axis=-1) <= _LARGEST_OF_SINGLE, 0, 1)
+    first = np.where(s.min(axis=1) < _NARROW, 2, first)
     lower = np.zeros((len(m), monotone.x.shape[-1]))  # M(0) = M(1) = 0 about the mean
     error = np.full(len(m), np.nan)
-    for in_single in (True, False):
-        rows = single if in_single else ~(error <= _CLOSE)
+    for way in range(3):
+        rows = (first <= way) & ~(error <= _CLOSE)
         if rows.any():
             own = np.abs(bends if bends.ndim == 1 else bends[rows])
             parts = weights[rows], m[rows], s[rows]
-            w, offsets, widths = (as_single(part) for part in parts) if in_single else parts
-            lower[rows, 1:-1], error[rows] = _lower_means(w, offsets, widths, levels, own)
+            w, offsets, widths = (as_single(part) for part in parts) if way == 0 else parts
+            means = _lower_means(w, offsets, widths, levels, own, exact=way == 2)
+            lower[rows, 1:-1], error[rows] = means
     with np.errstate(invalid="ignore", over="ignore"):
         mean: Array = centre[:, 0] + unit[:, 0] * np.sum(monotone.slopes * np.diff(lower), axis=1)
     z = (y - centre) / unit
@@ -96,19 +100,22 @@ def shortfall_and_cdf(w: Array, m: Array, s: Array, y: Array) -> tuple[Array, Ar
     return shortfall, cdf
 
 
-def _lower_means(w: Array, m: Array, s: Array, p: Array, bends: Array) -> tuple[Array, Array]:
+def _lower_means(
+    w: Array, m: Array, s: Array, p: Array, bends: Array, *, exact: bool
+) -> tuple[Array, Array]:
     """M at levels p, (1, k), of standardized mixtures as (n, k), and the error of the mean, (n,).
 
     In the upper half from the other side, ``M(p) = max_q (-(1 - p) q - E max(Y - q, 0))``.
     """
     side = np.where(p > 0.5, -1.0, 1.0).astype(w.dtype)
     tail = np.minimum(p, 1.0 - p).astype(w.dtype)
-    q = rough_quantiles(w, m, s, side * ndtri(tail)).astype(w.dtype)
+    if exact:
+        q = mixture_ppf(w, m, s, tail, side < 0)
+    else:
+        q = rough_quantiles(w, m, s, side * ndtri(tail)).astype(w.dtype)
     found, error = np.empty(q.shape, dtype=w.dtype), np.empty(len(q))
     busy = np.arange(len(q))
-    for step_count in range(_STEPS + 1):
-        if step_count == _STEPS:  # a component so narrow that no guess finds it
-            q[busy] = mixture_ppf(w[busy], m[busy], s[busy], tail, side < 0)
+    for _ in range(_STEPS):
         at = q[busy]
         shortfall, below, density, slope = _table(w[busy], m[busy], s[busy], at, side)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

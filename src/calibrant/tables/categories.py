@@ -15,7 +15,7 @@ from calibrant.checks import Array, Index
 from calibrant.errors import DataWarning
 from calibrant.persistence import savable_part
 from calibrant.tables.columns import Block
-from calibrant.tables.texts import as_text, map_different
+from calibrant.tables.texts import map_different, text_of
 
 MISSING = "(missing)"
 # With more categories than this one column each costs more time than it gains in accuracy.
@@ -146,8 +146,9 @@ def _positions(name: str, column: pd.Series[Any], categories: tuple[str, ...]) -
 
 def category_labels(column: pd.Series[Any]) -> pd.Series[Any]:
     """Values as text; "7.0", which files have where whole numbers stand beside gaps, is "7"."""
+    text = text_of(column)
     labels = map_different(
-        as_text(column), lambda texts: [_WHOLE.sub(r"\1", text) for text in texts]
+        column, lambda values: [_WHOLE.sub(r"\1", text(value)) for value in values]
     )
     return labels.fillna(MISSING)
 

@@ -106,13 +106,18 @@ def to_numbers(column: pd.Series[Any], source: str = "X") -> NDArray[np.float64]
     return numbers
 
 
+def _as_floats(column: pd.Series[Any]) -> NDArray[np.float64]:
+    if column.dtype == np.float64:  # as it is, in a tenth of the time
+        return column.to_numpy()
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
 def check_finite(frame: pd.DataFrame) -> None:
     """Raise `DataError` if numeric columns hold infinite values, naming them; gaps may stay."""
     infinite = [
         repr(name)
         for name, column in frame.items()
-        if is_numeric_dtype(column.dtype)
-        and np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)).any()
+        if is_numeric_dtype(column.dtype) and np.isinf(_as_floats(column)).any()
     ]
     if infinite:
         raise DataError(

@@ -37,9 +37,14 @@ def is_categorical(column: pd.Series[Any]) -> bool:
 
 def as_text(column: pd.Series[Any]) -> pd.Series[Any]:
     """Convert the values of a column to text, as Python prints them; gaps stay gaps."""
+    text = text_of(column)
+    return map_different(column, lambda values: [text(value) for value in values])
+
+
+def text_of(column: pd.Series[Any]) -> Callable[[Any], str]:
+    """Return how values of a column are printed."""
     # Whole numbers beside gaps are floats: 7.0 is the text 7.
-    print_value = _whole if is_float_dtype(column.dtype) else str
-    return map_different(column, lambda values: [print_value(value) for value in values])
+    return _whole if is_float_dtype(column.dtype) else str
 
 
 def map_different(
