@@ -60,14 +60,14 @@ class EnsembleCalibration:
         outputs = torch.cat(batches, dim=1).cpu()
         each = plan.n_networks // len(plan.groups)
         few = [i for i in range(plan.n_networks) if i % each < _FEW_NETWORKS]
-        y = scaled_target(plan.target, held_out.y)
+        y = scaled_target(plan.target, held_out.rest)
         combine = WeightedMixture(_shares(plan, outputs[few], y, held_out.weight, each))
         if not self.recalibrate or len(held_out.y) < LEAST_HELD_OUT:
             return _with_combine(predictor, combine)
 
         def uncalibrated(stretch: float) -> Distribution:
             raw = replace(combine, stretch=stretch).of_outputs(plan.head, outputs)
-            return raw.affine(float(plan.target.loc), float(plan.target.scale))
+            return raw.affine(plan.target.loc + held_out.trend, float(plan.target.scale))
 
         def square_of(stretch: float) -> float:
             ends = cdf_ends(plan, uncalibrated(stretch), held_out.y)
@@ -92,11 +92,12 @@ class EnsembleCalibration:
         sample, kinds, each = plan.sample, len(plan.groups), len(plan.folds)
         repeats, n_rows = plan.recipe.members, len(plan.sample.y)
         outputs = out_of_fold_outputs(plan, predictor)  # (kinds * repeats, n, n_outputs)
-        shares = _shares(plan, outputs, scaled_target(plan.target, sample.y), sample.weight, each)
+        y = scaled_target(plan.target, sample.rest)
+        shares = _shares(plan, outputs, y, sample.weight, each)
         combine = WeightedMixture(shares)
         if not self.recalibrate:
             return _with_combine(predictor, combine)
-        loc, scale = float(plan.target.loc), float(plan.target.scale)
+        loc, scale = plan.target.loc + sample.trend, float(plan.target.scale)
 
         def ends_of(stretch: float) -> tuple[Array, Array]:
             """Distribution function at both ends of the targets' atoms, (n, kinds, repeats)."""

@@ -73,7 +73,7 @@ def scaled_rows(
     return [
         Rows(
             scaled(sample.x),
-            tensor(scaled_target(target, sample.y)),
+            tensor(scaled_target(target, sample.rest)),
             tensor(sample.weight / sample.weight.mean()),
         )
         for sample in samples

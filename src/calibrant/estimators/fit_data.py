@@ -31,18 +31,26 @@ _LARGEST = 1e100  # target whose variance, and the variance of that, are still w
 class Sample(NamedTuple):
     """Inputs (n, d), targets (n,) and weights (n,) in float64, in the units of the user.
 
-    Sequences are `Windows`, (n, steps, d). Rows of one group are never split.
+    Sequences are `Windows`, (n, steps, d). Rows of one group are never split. `trend` is the part
+    of the targets, (n,), that a linear trend predicts from other rows; networks learn the rest.
     """
 
     x: Array | Windows
     y: Array
     weight: Array
     groups: NDArray[Any] | None = None
+    trend: Array | float = 0.0
+
+    @property
+    def rest(self) -> Array:
+        """Targets without their trend, (n,)."""
+        return np.asarray(self.y - self.trend)
 
     def take(self, index: NDArray[Any]) -> Sample:
         """Return the rows of an index or a mask."""
         groups = None if self.groups is None else self.groups[index]
-        return Sample(self.x[index], self.y[index], self.weight[index], groups)
+        trend = self.trend if isinstance(self.trend, float) else self.trend[index]
+        return Sample(self.x[index], self.y[index], self.weight[index], groups, trend)
 
 
 class FitData(NamedTuple):

@@ -29,7 +29,7 @@ def held_out_pit(plan: Plan, predictor: Predictor, random_state: int) -> Array:
         dist, y = predictor.uncalibrated(plan.held_out.x), plan.held_out.y
         return randomized_pit(*cdf_ends(plan, dist, y), random_state)
     outputs, y = out_of_fold_outputs(plan, predictor), plan.sample.y
-    loc, scale = float(plan.target.loc), float(plan.target.scale)
+    loc, scale = plan.target.loc + plan.sample.trend, float(plan.target.scale)
     dists = (plan.head.distribution(part).affine(loc, scale) for part in outputs)
     low, high = np.mean([cdf_ends(plan, dist, y) for dist in dists], axis=0)
     return randomized_pit(low, high, random_state)

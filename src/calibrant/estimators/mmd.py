@@ -65,6 +65,9 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
     ensemble of submodels that share its weights. The distribution functions of all are averaged,
     ``F(y) = sum_i w_i F_i(y)``, before the map.
 
+    Where the target is nearly a weighted sum of the inputs, a ridge regression is subtracted first
+    and added to the predictions; ``print(model.plan(X, y))`` says so.
+
     `as_published` is Algorithm 1 of the paper to the letter.
 
     Parameters
@@ -241,7 +244,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
             kinds = tuple(kind for kind in rung.kinds if kind != "neighbours")[:1] or rung.kinds
             plan = make_plan(
                 type(self).__name__,
-                self._recipe_of(replace(rung, kinds=kinds), data),
+                replace(self._recipe_of(replace(rung, kinds=kinds), data), linear_trend=False),
                 data,
                 self._training,
                 bounds=None,
@@ -265,6 +268,7 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
             members=settings.members,
             folds=settings.folds,
             atoms=self.atoms,
+            linear_trend=settings.submodels > 1,
             scaling=settings.scaling,
         )
 

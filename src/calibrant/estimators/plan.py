@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from calibrant.estimators.atoms import Atoms
 from calibrant.estimators.combine import Combine, SingleNetwork
 from calibrant.estimators.features import Features
 from calibrant.estimators.fit_data import Sample
+from calibrant.estimators.linear_trend import LinearTrend
 from calibrant.estimators.predictor import Bounds, Predictor
 from calibrant.estimators.scaling import (
     Scaler,
@@ -56,6 +59,8 @@ class Recipe:
         others.
     atoms : bool
         Give repeated values of the target a probability.
+    linear_trend : bool
+        Let networks learn what a linear trend leaves of the target, where that is easier.
     scaling : Scaling
         Scaling of inputs and target, where the user leaves it open.
     """
@@ -68,6 +73,7 @@ class Recipe:
     members: int = 1
     folds: int = 0
     atoms: bool = False
+    linear_trend: bool = False
     scaling: Scaling = "standard"
 
 
@@ -114,9 +120,11 @@ class Plan:
         One for each network of a kind; empty with a hold-out.
     features : Features
     target : Scaler
+        Of the target, or of what a trend leaves of it.
     atoms : Atoms
     groups : tuple of Group
         The networks, one group for each kind.
+    trend : LinearTrend or None
     bounds : (low, high) or None
     verbose : bool or str
     """
@@ -130,6 +138,7 @@ class Plan:
     target: Scaler
     atoms: Atoms
     groups: tuple[Group, ...]
+    trend: LinearTrend | None = None
     bounds: Bounds | None = None
     verbose: bool | str = False
 
@@ -156,6 +165,7 @@ class Plan:
             specs=tuple(group.network for group in self.groups),
             networks=networks,
             combine=self.recipe.combine,
+            trend=self.trend,
             atoms=self.atoms,
             bounds=self.bounds,
         )
@@ -172,6 +182,7 @@ class Plan:
             "rows": f"{n_rows:,} rows to train on",
             **dict(zip(_KIND_NAMES, map(_networks_in_words, self.groups), strict=False)),
             "features": _features_in_words(self),
+            **({} if self.trend is None else {"target": _trend_in_words(self)}),
             "held out": held_out,
             **{f"stage {s.number}": _stage_in_words(s) for s in self.groups[0].stages},
         }
@@ -198,6 +209,12 @@ def _features_in_words(plan: Plan) -> str:
         return words
     kind, more = _KIND_NAMES[len(plan.groups) - 1], plan.features.n_inputs - inputs
     return f"{words}, for the {kind} also {more} of nearest rows and a forest"
+
+
+def _trend_in_words(plan: Plan) -> str:
+    rows = [plan.sample] if plan.held_out is None else [plan.sample, plan.held_out]
+    y, rest = (np.concatenate([getattr(each, name) for each in rows]) for name in ("y", "rest"))
+    return f"what a linear trend leaves, {rest.var() / y.var():.2g} of the variance"
 
 
 def _stage_in_words(stage: Stage) -> str:

@@ -16,6 +16,7 @@ from calibrant.estimators.atoms import Atoms
 from calibrant.estimators.features import Features, scaled_rows
 from calibrant.estimators.fit_data import FitData, Sample
 from calibrant.estimators.known_targets import KnownTargets
+from calibrant.estimators.linear_trend import LinearTrend, find_linear_trend
 from calibrant.estimators.parameters import Training
 from calibrant.estimators.plan import Group, Kind, Plan, Recipe
 from calibrant.estimators.predictor import Bounds
@@ -39,6 +40,8 @@ from calibrant.networks import (
 from calibrant.training import BatchSource, MemberRows, Rows, Stage, resolve_device
 
 LEAST_ROWS_PER_FOLD = 5  # with fewer, one part of the rows is held out instead
+_LEAST_REST = 1e-8  # scale of what a trend leaves, in units of the target's
+_MOST_ON_ATOMS = 0.5  # share of the rows
 _NEIGHBOURS_ROWS = (100, 200_000)  # fewer rows are not near enough, more are slow to search
 
 
@@ -54,10 +57,16 @@ def make_plan(
 ) -> Plan:
     """Split and scale the rows, and determine the networks and their stages."""
     split = _split(recipe, data, training.validation_fraction)
-    scaler, target = _fit_scalers(split.train, training.scaling or recipe.scaling, data.inputs)
+    scaling = training.scaling or recipe.scaling
+    scaler = _fit_scaler(split.train, scaling, data.inputs)
+    target = fit_target_scaler(split.train.y, split.train.weight, scaling)
+    atoms = _atoms(recipe, split.train.y, target)
+    trend = None
+    if recipe.linear_trend and _may_have_trend(data, atoms):
+        trend, split = _without_trend(split, target, data.seed)
+        target = _rescaled(target, split.train, scaling)
     known = _known_targets(recipe, data, split.train, scaler, target)
     features = Features(scaler, *(() if known is None else (known.index.neighbours, known.forest)))
-    atoms = _atoms(recipe, split.train.y, target)
     samples = [split.train] if split.held_out is None else [split.train, split.held_out]
     scaled = scaled_rows(samples, scaler, target, resolve_device(device))
     kinds = [Kind(recipe.network), *recipe.more_kinds]  # type: ignore[arg-type]
@@ -88,6 +97,7 @@ def make_plan(
         target=target,
         atoms=atoms,
         groups=tuple(groups),
+        trend=trend,
         bounds=bounds,
         verbose=verbose,
     )
@@ -134,16 +144,43 @@ def _split(recipe: Recipe, data: FitData, fraction: float) -> Split:
     return Split(sample.take(inner), sample.take(held_out))
 
 
-def _fit_scalers(sample: Sample, scaling: Scaling, inputs: InputShapes) -> tuple[Scaler, Scaler]:
-    """Scaling of inputs and target, from training rows alone."""
+def _fit_scaler(sample: Sample, scaling: Scaling, inputs: InputShapes) -> Scaler:
+    """Scaling of inputs, from training rows alone."""
     x, weight = sample.x, sample.weight
     if isinstance(x, Windows):
         x, weight = x.seen_rows(weight)
     if inputs:
-        scaler = fit_scaler_of_several(x, weight, scaling, inputs)
-    else:
-        scaler = fit_scaler(x, weight, scaling)
-    return scaler, fit_target_scaler(sample.y, sample.weight, scaling)
+        return fit_scaler_of_several(x, weight, scaling, inputs)
+    return fit_scaler(x, weight, scaling)
+
+
+def _may_have_trend(data: FitData, atoms: Atoms) -> bool:
+    """Whether all rows are one table in memory, and most targets are no atoms.
+
+    What a trend leaves of a discrete target is not discrete, and spikes have fixed places.
+    """
+    table = not (data.inputs or isinstance(data.sample.x, Windows) or data.n_elsewhere)
+    discrete = np.isin(data.sample.y, atoms.cells[:, 0]).mean() > _MOST_ON_ATOMS
+    return table and not discrete and not len(atoms.spikes)
+
+
+def _without_trend(split: Split, target: Scaler, seed: int) -> tuple[LinearTrend | None, Split]:
+    """The linear trend of the target if it pays, and both sides with their part of it."""
+    train, held_out, folds = split
+    assert not isinstance(train.x, Windows)
+    y = target.loc + target.scale * scaled_target(target, train.y)  # without wild values
+    found = find_linear_trend(train.x, y, train.weight, train.groups, seed)
+    if found is None:
+        return None, split
+    if held_out is not None:
+        held_out = held_out._replace(trend=found.trend.predict(np.asarray(held_out.x)))
+    return found.trend, Split(train._replace(trend=found.unseen), held_out, folds)
+
+
+def _rescaled(target: Scaler, sample: Sample, scaling: Scaling) -> Scaler:
+    """Scaling of what a trend leaves; rounding alone sets no unit."""
+    rest = fit_target_scaler(sample.rest, sample.weight, scaling)
+    return Scaler(rest.loc, np.maximum(rest.scale, _LEAST_REST * target.scale))
 
 
 def _group_rows(
@@ -222,7 +259,7 @@ def _known_targets(
         or not least <= len(sample.y) <= most
     ):
         return None
-    x, y = scaler.transform(sample.x), scaled_target(target, sample.y)
+    x, y = scaler.transform(sample.x), scaled_target(target, sample.rest)
     return KnownTargets.fit(x, y, sample.weight, sample.groups, data.seed)
 
 

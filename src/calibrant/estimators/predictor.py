@@ -18,6 +18,7 @@ from calibrant.estimators.atoms import Atoms
 from calibrant.estimators.calibration_map import CalibrationMap
 from calibrant.estimators.combine import Combine
 from calibrant.estimators.features import Features
+from calibrant.estimators.linear_trend import LinearTrend
 from calibrant.estimators.scaling import Scaler
 from calibrant.estimators.windows import Windows
 from calibrant.networks import (
@@ -41,7 +42,9 @@ _MANY_ROWS = 2048  # from which networks with submodels predict in float32
 @savable_part
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Predictor:
-    """Fitted model as a chain of steps: features > networks > combine > atoms > map > bounds.
+    """Fitted model as a chain of steps.
+
+    Features > networks > combine > trend > atoms > map > bounds.
 
     Networks predict in float64, so that the prediction of a row does not depend on the other rows
     of its batch. Ensembles with submodels predict many rows in float32, in less than half the time;
@@ -55,6 +58,8 @@ class Predictor:
         Descriptions from which the networks are built, one for each kind.
     networks : MemberNetworks or NetworkKinds
     combine : Combine
+    trend : LinearTrend or None
+        Added to what the networks predict.
     atoms : Atoms
     map : CalibrationMap or None
     bounds : (low, high) or None
@@ -65,6 +70,7 @@ class Predictor:
     specs: tuple[NetworkSpec | DeepGPSpec, ...]
     networks: Networks
     combine: Combine
+    trend: LinearTrend | None = None
     atoms: Atoms = field(default_factory=Atoms)
     map: CalibrationMap | None = None
     bounds: Bounds | None = None
@@ -90,7 +96,8 @@ class Predictor:
         networks = self.networks if many else self.precise
         like = next(networks.parameters())
         parts = [self.combine(networks, inputs.to(like)) for _, inputs in self.batches(x)]
-        return concatenate(parts).affine(float(self.target.loc), float(self.target.scale))
+        trend = 0.0 if self.trend is None else self.trend.predict(np.asarray(x))
+        return concatenate(parts).affine(self.target.loc + trend, float(self.target.scale))
 
     def batches(self, x: Inputs) -> Iterator[tuple[slice, Tensor]]:
         """Batches of rows of bounded size, and their features as tensors."""
@@ -135,7 +142,7 @@ class Predictor:
 
     def saved_fields(self) -> dict[str, Any]:
         """All fields, with weights by name instead of the networks."""
-        names = ("features", "target", "specs", "combine", "atoms", "map", "bounds")
+        names = ("features", "target", "specs", "combine", "trend", "atoms", "map", "bounds")
         weights = {name: value.cpu().numpy() for name, value in self.networks.by_name().items()}
         return {name: getattr(self, name) for name in names} | {"weights": weights}
 

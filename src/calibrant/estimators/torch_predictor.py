@@ -25,6 +25,7 @@ from calibrant.estimators.combine import (
     normal_of_points,
 )
 from calibrant.estimators.forest import LEAST_SPREAD, Forest
+from calibrant.estimators.linear_trend import LinearTrend
 from calibrant.estimators.neighbours import FEW, Neighbours
 from calibrant.estimators.predictor import Predictor
 from calibrant.networks import GaussianHead, MixtureHead, PeriodicEmbedding, PointHead, Recurrent
@@ -41,7 +42,7 @@ class Summary(NamedTuple):
 
 
 class TorchPredictor(nn.Module):
-    """Networks > mixture > calibration map > atoms and bounds, in float64.
+    """Networks > mixture > trend > calibration map > atoms and bounds, in float64.
 
     With Z the recalibrated mixture of a row, the prediction is ``h(Z)``: h moves the values of a
     cell to its atom and those beyond the bounds onto them, and leaves the others where they are.
@@ -89,6 +90,7 @@ class TorchPredictor(nn.Module):
         neighbours = [] if features.neighbours is None else [TorchNeighbours(features.neighbours)]
         forest = [] if features.forest is None else [TorchForest(features.forest)]
         self.more = nn.ModuleList([*neighbours, *forest])
+        self.trend = None if predictor.trend is None else TorchTrend(predictor.trend)
         mapping = predictor.map
         ends = [0.0, 1.0]
         register_constants(
@@ -118,7 +120,8 @@ class TorchPredictor(nn.Module):
         x : tensor of shape (n, d), or (n, steps, d) for sequences, float64
             Encoded inputs, without gaps.
         """
-        raw = self._mixture(self._features(x)).affine(self.target_loc, self.target_scale)
+        loc = self.target_loc if self.trend is None else self.target_loc + self.trend(x)[:, None]
+        raw = self._mixture(self._features(x)).affine(loc, self.target_scale)
         centre = raw.mean
         heights = self._heights(centre)
         slopes = heights.diff(dim=1) / self.knots.diff()
@@ -254,6 +257,23 @@ class TorchPredictor(nn.Module):
             return y
         interval = (self.edges < y[:, :, None]).sum(dim=2)
         return torch.where(self.constant[interval] > 0, self.values[interval], y)
+
+
+class TorchTrend(nn.Module):
+    """The trend of `LinearTrend`."""
+
+    low: Tensor
+    high: Tensor
+    weights: Tensor
+    intercept: Tensor
+
+    def __init__(self, trend: LinearTrend) -> None:
+        super().__init__()
+        register_constants(self, **vars(trend))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Trend of rows (n, d), in target units, (n,)."""
+        return torch.clamp(x, self.low, self.high) @ self.weights + self.intercept
 
 
 class TorchNeighbours(nn.Module):

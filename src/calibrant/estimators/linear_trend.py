@@ -1,0 +1,158 @@
+"""The linear part of a target, which networks then need not learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import svd
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.model_selection import GroupKFold
+
+from calibrant.checks import Array
+from calibrant.estimators.scaling import fit_scaler
+from calibrant.persistence import savable_part
+
+_PENALTIES = np.logspace(-13.0, 2.0, 31)  # per row, for inputs of variance 1
+_MOST_INPUTS = 500
+_LEAST_ROWS = 50
+_MOST_UNEXPLAINED = 0.9  # of the absolute deviations; beyond it no forest is asked
+_MOST_LEFT = 0.7  # of the absolute error of a forest
+_FAR = 10.0  # times the median error: rows that do not count
+_WILD = 50.0  # robust units beyond which an input is wild
+_JUDGED_ROWS = 5_000
+_GROUP_FOLDS = 5
+_ROUNDING = 1e-12  # relative spread below which an input counts as constant
+
+
+@savable_part
+@dataclass(frozen=True, eq=False)
+class LinearTrend:
+    """Ridge regression on inputs that are kept near the range of the training rows.
+
+    Networks and trees take many rows to learn what a weighted sum of the inputs tells, such as a
+    total of its parts, and learn it to a thousandth of the target's spread at best.
+
+    Parameters
+    ----------
+    low, high : arrays of shape (d,)
+        Range of the training inputs, and as much again on either side; beyond it the trend is
+        constant.
+    weights : array of shape (d,)
+    intercept : float
+    """
+
+    low: Array
+    high: Array
+    weights: Array
+    intercept: float
+
+    def predict(self, x: Array) -> Array:
+        """Trend of rows (n, d), in target units, (n,)."""
+        trend: Array = np.clip(x, self.low, self.high) @ self.weights + self.intercept
+        return trend
+
+
+class FittedTrend(NamedTuple):
+    """A trend, and what it predicts for its training rows from other rows alone, (n,)."""
+
+    trend: LinearTrend
+    unseen: Array
+
+
+def find_linear_trend(
+    x: Array, y: Array, weight: Array, groups: NDArray[np.generic] | None, seed: int
+) -> FittedTrend | None:
+    """Fit the trend of a target, or return None if its rest is no easier to predict.
+
+    A random forest judges: its error out of bag must be smaller when it learns what the trend
+    leaves.
+
+    Parameters
+    ----------
+    x : array of shape (n, d)
+    y, weight : arrays of shape (n,)
+    groups : array of shape (n,), optional
+        Rows of a group do not inform each other.
+    seed : int
+    """
+    if len(y) < _LEAST_ROWS or x.shape[1] > _MOST_INPUTS:
+        return None
+    trend, unseen = _fit_robust(x, y, weight)
+    if groups is not None:
+        folds = GroupKFold(min(_GROUP_FOLDS, len(np.unique(groups))))
+        for rest, fold in folds.split(x, groups=groups):
+            unseen[fold] = _fit_robust(x[rest], y[rest], weight[rest]).trend.predict(x[fold])
+    found = FittedTrend(trend, unseen)
+    return found if _pays(x, y, weight, unseen, seed) else None
+
+
+def _fit_robust(x: Array, y: Array, weight: Array) -> FittedTrend:
+    """Ridge regression without the rows that are far off the trend of all rows."""
+    first = _fit_ridge(x, y, weight)
+    near = _near(y - first.unseen, weight)
+    return first if near.all() else _fit_ridge(x, y, weight * near)
+
+
+def _near(errors: Array, weight: Array) -> NDArray[np.bool_]:
+    """Which rows, (n,), are not far off the others."""
+    size = abs(errors)
+    return np.asarray(size <= _FAR * np.median(size[weight > 0]))
+
+
+def _fit_ridge(x: Array, y: Array, weight: Array) -> FittedTrend:
+    """Ridge regression with the penalty of the least error when each row is left out in turn."""
+    low, high = _range(x, weight)
+    reach = high - low
+    x = np.clip(x, low, high)
+    share = weight / weight.sum()
+    centre = share @ x
+    spread = np.sqrt(share @ (x - centre) ** 2)
+    constant = spread <= _ROUNDING * np.maximum(abs(low), abs(high))
+    unit = np.where(constant, np.inf, spread)
+    root = np.sqrt(share)
+    mean = share @ y
+    # With U D V' the scaled inputs, weighted: the hat matrix is U D^2 / (D^2 + penalty) U'.
+    scaled = (x - centre) / unit
+    u, d, vt = svd(root[:, None] * scaled, full_matrices=False)
+    along, axes = d * (u.T @ (root * (y - mean))), scaled @ vt.T
+
+    def left_out(penalty: float) -> Array:
+        """Errors of the rows when each is left out."""
+        inside = (y - mean) - axes @ (along / (d**2 + penalty))
+        leverage = share + u**2 @ (d**2 / (d**2 + penalty))
+        return np.asarray(inside / np.maximum(1.0 - leverage, _ROUNDING))
+
+    penalty = min(_PENALTIES, key=lambda each: share @ left_out(each) ** 2)
+    weights = vt.T @ (along / (d**2 + penalty)) / unit
+    trend = LinearTrend(low - reach, high + reach, weights, float(mean - centre @ weights))
+    return FittedTrend(trend, y - left_out(penalty))
+
+
+def _range(x: Array, weight: Array) -> tuple[Array, Array]:
+    """Smallest and largest value of each input, without wild ones."""
+    robust = fit_scaler(x, weight, "robust")
+    reach = _WILD * robust.scale
+    low, high = np.maximum(x.min(axis=0), robust.loc - reach), robust.loc + reach
+    return low, np.minimum(x.max(axis=0), high)
+
+
+def _pays(x: Array, y: Array, weight: Array, unseen: Array, seed: int) -> bool:
+    """Whether a forest predicts the rest of the trend better than the target itself."""
+    used = np.flatnonzero(_near(y - unseen, weight) & (weight > 0))
+    deviations = abs(y[used] - np.median(y[used]))
+    if abs(y - unseen)[used].mean() > _MOST_UNEXPLAINED * deviations.mean():
+        return False
+    rows = np.random.default_rng(seed).permutation(used)[:_JUDGED_ROWS]
+
+    def error(target: Array) -> float:
+        """Mean absolute error of the forest out of bag."""
+        forest = RandomForestRegressor(
+            50, min_samples_leaf=3, max_features=0.5, oob_score=True, random_state=seed
+        ).fit(x[rows], target[rows], weight[rows])
+        misses = abs(target[rows] - forest.oob_prediction_)
+        return float(np.average(misses, weights=weight[rows]))
+
+    return error(y - unseen) <= _MOST_LEFT * error(y)
