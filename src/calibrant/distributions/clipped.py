@@ -19,7 +19,8 @@ class Clipped(Wrapper):
 
     Quantiles outside the bounds move onto them and all others stay, so for a target inside the
     bounds the coverage is unchanged and the CRPS can only fall. (Truncation, which rescales the
-    mass inside, would move all quantiles and undo a calibration.)
+    mass inside, would move all quantiles and undo a calibration.) The mean over a mixture,
+    recalibrated or not, is that of the base and what the bounds cut off, without an integral.
 
     Parameters
     ----------

@@ -21,7 +21,8 @@ class WithAtoms(Wrapper):
     narrow its peaks, gives no single value a probability.
 
     Inside a cell all mass is on its point; other values there have density 0. Moments and CRPS
-    are integrals with a relative error of about 1e-8, over three panels per point.
+    are integrals with a relative error of about 1e-8, over three panels per point, but the mean
+    over a mixture, recalibrated or not, is a sum over the ends of the cells.
 
     Parameters
     ----------
