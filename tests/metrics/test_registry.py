@@ -125,3 +125,12 @@ def test_the_floor_of_the_one_sided_error() -> None:
     floor = evaluate(DIST, Y).floors["quantile_calibration_error"]
     error = np.std(errors, ddof=1) / np.sqrt(len(errors))
     assert abs(np.mean(errors) - floor.expected) < 4 * error
+
+
+def test_what_users_type_is_a_function_and_an_attribute() -> None:
+    """The metrics that the public contract lists."""
+    result = evaluate(DIST, Y)
+    names = "ecpe mcpe epiw mpiw rmse mae r2 smape rse nll crps pinball interval_score coverage pit"
+    for name in names.split():
+        value = getattr(metrics, name)(DIST, Y)
+        np.testing.assert_allclose(getattr(result, name), value, rtol=1e-9, err_msg=name)

@@ -17,6 +17,22 @@ if TYPE_CHECKING:
 
     from calibrant.tables import ParquetSource
 
+Data = Annotated[Path, typer.Argument(help="Rows to predict.", metavar="DATA")]
+Coverages = Annotated[
+    list[float] | None,
+    typer.Option(
+        callback=option.check_levels,
+        help="Share of targets an interval should cover, in (0, 1); repeatable.",
+        metavar="P",
+        show_default="0.9",
+    ),
+]
+Levels = Annotated[
+    list[float] | None,
+    typer.Option(
+        callback=option.check_levels, help="Quantile level in (0, 1); repeatable.", metavar="Q"
+    ),
+]
 Keep = Annotated[
     list[str] | None,
     option.column(
@@ -28,22 +44,9 @@ Keep = Annotated[
 
 def predict(
     model: option.Model,
-    data: Annotated[Path, typer.Argument(help="Rows to predict.", metavar="DATA")],
-    coverage: Annotated[
-        list[float] | None,
-        typer.Option(
-            callback=option.check_levels,
-            help="Share of targets an interval should cover, in (0, 1); repeatable.",
-            metavar="P",
-            show_default="0.9",
-        ),
-    ] = None,
-    quantile: Annotated[
-        list[float] | None,
-        typer.Option(
-            callback=option.check_levels, help="Quantile level in (0, 1); repeatable.", metavar="Q"
-        ),
-    ] = None,
+    data: Data,
+    coverage: Coverages = None,
+    quantile: Levels = None,
     keep: Keep = None,
     out: option.Predictions = None,
     engine: option.Cluster = "local",
