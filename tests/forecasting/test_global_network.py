@@ -272,6 +272,18 @@ def test_daylight_saving_has_no_gap() -> None:
     assert model.future_index()[0] == hours[-1] + pd.Timedelta("1h")
 
 
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [("2024-03-20", "gap in time"), ("2024-10-20", "time stamp of a later one")],
+)
+def test_local_hours_without_a_zone_skip_one_or_repeat_one(start: str, message: str) -> None:
+    hours = pd.date_range(start, periods=300, freq="h", tz="Europe/Berlin").tz_localize(None)
+    with pytest.warns(DataWarning, match=message):
+        model = forecaster().fit(pd.Series(daily(300).to_numpy(), hours))
+    assert model.future_index()[0] == hours[-1] + pd.Timedelta("1h")
+    assert np.isfinite(model.predict_interval()).all()
+
+
 def test_repeated_and_unsorted_times_are_told() -> None:
     y = daily(300)
     with pytest.warns(DataWarning, match="time stamp of a later one"):
