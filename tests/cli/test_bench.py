@@ -50,6 +50,7 @@ def test_show(run, results: Path) -> None:
     assert "holds" in done.stdout
 
 
+@pytest.mark.slow
 def test_show_is_never_cut_in_a_pipe(results: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "calibrant", "bench", "show", str(results)],

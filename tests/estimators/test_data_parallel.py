@@ -16,6 +16,8 @@ from calibrant.estimators import MMDRegressor
 from calibrant.estimators.train import run_plans
 from calibrant.training import Checkpoint, Checkpoints, Rows, Workers
 
+pytestmark = pytest.mark.slow  # each of its processes imports torch and the library
+
 ROWS, BATCH = 240, 40
 SMALL = {
     "quality": "fast",

@@ -43,7 +43,7 @@ def table(n: int, seed: int = 0) -> tuple[np.ndarray, pd.DataFrame]:
         HeteroscedasticRegressor(**SMALL),
         DeepEnsembleRegressor(**SMALL, members=2),
         QuantileNetworkRegressor(**SMALL),
-        FOLDS,
+        pytest.param(FOLDS, marks=pytest.mark.slow),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
