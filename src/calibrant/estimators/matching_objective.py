@@ -102,8 +102,7 @@ def matching_objective(matching: Matching, match: Match | None, rows: Rows) -> M
     bandwidth: Tensor | None = None
     if match == "joint":
         some = rows.take(median_rows(len(rows.y))).flat
-        median = median_squared_distance(some)
-        bandwidth = 0.1 * torch.as_tensor([median], device=some.device)
+        bandwidth = 0.1 * median_squared_distance(some).float()[None]
     return MatchingObjective(score_kernel, matching.score_weight, make, bandwidth)
 
 

@@ -10,7 +10,6 @@ from calibrant.kernels.bandwidths import (
     adaptive_bandwidths,
     median_rows,
     median_squared_distance,
-    median_squared_distances,
 )
 from calibrant.kernels.condition import condition_kernel
 from calibrant.kernels.energy import EnergyKernel
@@ -27,5 +26,4 @@ __all__ = [
     "condition_kernel",
     "median_rows",
     "median_squared_distance",
-    "median_squared_distances",
 ]

@@ -25,16 +25,11 @@ def median_rows(n_rows: int) -> slice:
     return slice(None, None, max(1, -(-n_rows // _MOST_ROWS)))
 
 
-def median_squared_distance(z: Tensor) -> float:
-    """Median of the squared distances between rows of z, (n, d); 1 if it would be 0.
+def median_squared_distance(z: Tensor) -> Tensor:
+    """Median of the squared distances between rows of z, (..., n, d), as (...) in float64.
 
-    At most 1000 rows, evenly spaced, are used.
+    1 if it would be 0. At most 1000 rows, evenly spaced, are used.
     """
-    return float(median_squared_distances(z))
-
-
-def median_squared_distances(z: Tensor) -> Tensor:
-    """`median_squared_distance` of each of several batches, (..., n, d) to (...), in float64."""
     z = z[..., median_rows(z.shape[-2]), :].double()
     n = z.shape[-2]
     if n < 2:

@@ -6,14 +6,13 @@ import torch
 from torch import Tensor
 
 
-def condition_kernel(z: Tensor, bandwidth: float = 1.0, rows: slice | None = None) -> Tensor:
-    """``K(z, z') = exp(-|z - z'|^2 / (2 bandwidth))`` for all pairs.
+def condition_kernel(z: Tensor, rows: slice | None = None) -> Tensor:
+    """``K(z, z') = exp(-|z - z'|^2 / 2)`` for all pairs.
 
     Parameters
     ----------
     z : tensor of shape (..., n, d)
-    bandwidth : float
-        In squared units of z.
+        In units of the root of its bandwidth.
     rows : slice, optional
         The rows to compare with all rows; default all.
 
@@ -22,4 +21,4 @@ def condition_kernel(z: Tensor, bandwidth: float = 1.0, rows: slice | None = Non
     tensor of shape (..., rows, n)
     """
     left = z if rows is None else z[..., rows, :]
-    return torch.exp(-0.5 * torch.cdist(left, z).square() / bandwidth)
+    return torch.exp(-0.5 * torch.cdist(left, z).square())

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from calibrant.errors import ParameterError
-from calibrant.kernels import median_squared_distances
+from calibrant.kernels import median_squared_distance
 from calibrant.losses.prediction import Prediction
 
 Match = Literal["marginal", "joint", "distribution"]
@@ -40,7 +40,7 @@ def scaled_condition(z: Tensor, bandwidth: float | Tensor | None, batches: torch
     # Squared distances of rows far from 0 would be differences of large numbers.
     z = z - z.mean(dim=-2, keepdim=True)
     if bandwidth is None:
-        bandwidth = 0.1 * median_squared_distances(z)
+        bandwidth = 0.1 * median_squared_distance(z)
     if not isinstance(bandwidth, Tensor):
         return z / math.sqrt(bandwidth)
     if bandwidth.ndim and bandwidth.shape not in (batches, z.shape[:-2]):
