@@ -109,8 +109,7 @@ def run_stage(
         parts |= {"average": average} if average else {}
         done = checkpoints.load(parts) if checkpoints else 0
         for epoch in range(done + 1, stage.epochs + 1):
-            if stage.decay:
-                optimiser.set_rate(stage.rate(epoch))
+            optimiser.set_rate(stage.rate(epoch))
             if workers:
                 workers.seed(generators[0].initial_seed(), epoch)
             advance = partial(progress.within, stage, epoch, train.n_rows)
@@ -227,10 +226,8 @@ def clip_gradients(weights: Sequence[Tensor], members: int) -> None:
     if not gradients:
         return
     if members == 1:
-        # Nearly all gradients are small enough, which dot products tell fast on a CPU.
-        if gradients[0].is_cuda or not _square(gradients) <= _CLIP**2:
-            norm = torch.stack(torch._foreach_norm(gradients)).norm()
-            clip_grads_with_norm_(weights, _CLIP, norm)
+        norm = torch.stack(torch._foreach_norm(gradients)).norm()
+        clip_grads_with_norm_(weights, _CLIP, norm)
         return
     rows = [gradient.flatten(1) for gradient in gradients]
     if rows[0].is_cuda:  # one sum over a copy is faster than one for every weight
@@ -240,11 +237,6 @@ def clip_gradients(weights: Sequence[Tensor], members: int) -> None:
     factor = (_CLIP / (norms + 1e-6)).clamp(max=1.0)  # (M,)
     for gradient in gradients:
         gradient.mul_(factor.view(-1, *[1] * (gradient.ndim - 1)))
-
-
-def _square(gradients: Sequence[Tensor]) -> float:
-    """Squared norm of a gradient, on the host."""
-    return sum(torch.dot(part, part).item() for part in map(torch.flatten, gradients))
 
 
 @torch.no_grad()
