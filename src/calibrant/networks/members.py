@@ -127,11 +127,12 @@ class MemberNetworks(nn.Module):
         A perceptron reads all steps at once, other networks one after another; submodels read
         every row.
         """
-        body = getattr(self._one(), "body", None)
+        one = self.single if self.size == 1 else self._pattern[0]
+        body = getattr(one, "body", None)
         if isinstance(body, BatchEnsembleMLP):
             times = rows * body.submodels
         else:
-            times = rows * (1 if _is_perceptron(self._one()) else steps)
+            times = rows * (1 if _is_perceptron(one) else steps)
         return times * sum(weight.numel() for weight in self.parameters())
 
     def _by_submodels(self, body: BatchEnsembleMLP, rows: Tensor) -> Tensor:
@@ -218,10 +219,6 @@ class MemberNetworks(nn.Module):
         if self.size == 1:
             return {k: v.detach()[None] for k, v in self.single.state_dict(keep_vars=True).items()}
         return {k: v.detach() for k, v in (self._weights() | self._stacked_buffers()).items()}
-
-    def _one(self) -> DistributionNetwork:
-        """A network with the layers of the members, but not necessarily their weights."""
-        return self.single if self.size == 1 else self._pattern[0]
 
     def _weights(self) -> dict[str, Tensor]:
         """Weights by the names of one network, each (M, ...), without M for a single one."""

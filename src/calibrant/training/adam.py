@@ -15,8 +15,9 @@ _PARTS = ("mean", "square", "count")
 class Adam:
     """Adam (Kingma and Ba 2015), with the same results as `torch.optim.Adam`.
 
-    Torch's class checks its groups, hooks and options in every step, which takes as long as the
-    forward pass of a small network; here it is one call of torch's fused operation.
+    Torch's class takes a second to be made for the first time, because it imports torch's compiler,
+    and checks its groups, hooks and options in every step, which doubles the time of a step on
+    small networks; here it is one call of torch's fused operation.
 
     Parameters
     ----------
