@@ -8,10 +8,9 @@ from dataclasses import replace
 
 import torch
 
-from calibrant.estimators.plan import Group, Plan
-from calibrant.estimators.predictor import assemble
+from calibrant.estimators.plan import Plan
 from calibrant.estimators.presets import Preset
-from calibrant.networks import MemberNetworks
+from calibrant.estimators.train import build_networks
 from calibrant.training import step_seconds
 
 _PROBE_SECONDS = 0.05  # how long the steps of a stage are timed
@@ -53,19 +52,12 @@ def training_seconds(plan: Plan) -> float:
     Scoring after each epoch and the calibration are not included.
     """
     first = plan.groups[0]  # those of other kinds have the same widths
-    networks = _networks(first)
+    device = first.rows.device
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        networks = build_networks([first])
     return len(plan.groups) * sum(
         stage.epochs
         * math.ceil(first.train.n_rows / stage.batch_size)
         * step_seconds(stage, networks, first.train, _PROBE_SECONDS)
         for stage in first.stages
     )
-
-
-def _networks(group: Group) -> MemberNetworks:
-    """The networks of a group before training."""
-    with torch.random.fork_rng(devices=[]):
-        built = [group.network.build() for _ in group.seeds]
-        for network in built:
-            group.network.initialise(network, group.rows)
-    return assemble(group.network, built).to(group.rows.y.device)

@@ -14,7 +14,7 @@ from torch.distributed import ProcessGroup
 from calibrant.errors import ConvergenceWarning, ParameterError
 from calibrant.estimators.plan import Group, Plan
 from calibrant.estimators.predictor import assemble
-from calibrant.networks import DistributionNetwork, MemberNetworks, Networks, join_kinds
+from calibrant.networks import MemberNetworks, Networks, join_kinds
 from calibrant.training import (
     BatchSource,
     Checkpoint,
@@ -88,13 +88,12 @@ def _run_groups(
 ) -> tuple[list[MemberNetworks], list[list[Record]]]:
     """Build the networks of one group of every plan, run the stages, and return the networks."""
     first, size = groups[0], len(groups[0].seeds)
-    device = first.rows.y.device
+    device = first.rows.device
     generators = [torch.Generator(device).manual_seed(s) for group in groups for s in group.seeds]
     histories: list[list[Record]] = [[] for _ in groups]
     # Everything random follows the seeds, and torch's global generator stays as it is.
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        built = [network for group in groups for network in _build(group)]
-        networks = assemble(first.network, built).to(device)
+        networks = build_networks(groups)
         checkpoints = None if workers is None else workers.checkpoints
         for number, stages in enumerate(zip(*(group.stages for group in groups), strict=True)):
             if checkpoints and not checkpoints.reach(kind, number, networks, histories[0]):
@@ -116,15 +115,16 @@ def _run_groups(
     return parts, histories
 
 
-def _build(group: Group) -> list[DistributionNetwork]:
-    """Networks of a group before training, each initialised with its own seed."""
+def build_networks(groups: Sequence[Group]) -> MemberNetworks:
+    """Networks of groups of one shape before training, each initialised with its own seed."""
     networks = []
-    for seed in group.seeds:
-        torch.manual_seed(seed)
-        network = group.network.build()
-        group.network.initialise(network, group.rows)
-        networks.append(network)
-    return networks
+    for group in groups:
+        for seed in group.seeds:
+            torch.manual_seed(seed)
+            network = group.network.build()
+            group.network.initialise(network, group.rows)
+            networks.append(network)
+    return assemble(groups[0].network, networks).to(groups[0].rows.device)
 
 
 def _as_one(stages: Sequence[Stage], members: int) -> Stage:
