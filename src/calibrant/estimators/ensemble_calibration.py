@@ -58,10 +58,10 @@ class EnsembleCalibration:
         assert held_out is not None
         batches = [predictor.precise.outputs(x) for _, x in predictor.batches(held_out.x)]
         outputs = torch.cat(batches, dim=1).cpu()
-        each = plan.n_networks // len(plan.groups)
-        few = [i for i in range(plan.n_networks) if i % each < _FEW_NETWORKS]
+        per_kind = plan.n_networks // len(plan.groups)
+        few = [i for i in range(plan.n_networks) if i % per_kind < _FEW_NETWORKS]
         y = scaled_target(plan.target, held_out.rest)
-        combine = WeightedMixture(_shares(plan, outputs[few], y, held_out.weight, each))
+        combine = WeightedMixture(_learn_shares(plan, outputs[few], y, held_out.weight, per_kind))
         if not self.recalibrate or len(held_out.y) < LEAST_HELD_OUT:
             return _with_combine(predictor, combine)
 
@@ -89,11 +89,11 @@ class EnsembleCalibration:
         A row has those of `repeats` networks of each kind, while new rows are predicted by all
         networks: PIT values are extrapolated to the whole ensemble before the map is learned.
         """
-        sample, kinds, each = plan.sample, len(plan.groups), len(plan.folds)
+        sample, kinds, per_kind = plan.sample, len(plan.groups), len(plan.folds)
         repeats, n_rows = plan.recipe.members, len(plan.sample.y)
         outputs = out_of_fold_outputs(plan, predictor)  # (kinds * repeats, n, n_outputs)
         y = scaled_target(plan.target, sample.rest)
-        shares = _shares(plan, outputs, y, sample.weight, each)
+        shares = _learn_shares(plan, outputs, y, sample.weight, per_kind)
         combine = WeightedMixture(shares)
         if not self.recalibrate:
             return _with_combine(predictor, combine)
@@ -108,13 +108,13 @@ class EnsembleCalibration:
 
         def square_of(stretch: float) -> float:
             pit = randomized_pit(*ends_of(stretch))
-            return ensemble_mean_square(pit, shares, each, sample.weight)
+            return ensemble_mean_square(pit, shares, per_kind, sample.weight)
 
         if repeats > 1:
             stretch = fit_stretch(square_of, effective_rows(sample.weight))
             combine = replace(combine, stretch=stretch)
         low, high = ends_of(combine.stretch)
-        factor = pit_shrinkage(randomized_pit(low, high), shares, each, sample.weight)
+        factor = pit_shrinkage(randomized_pit(low, high), shares, per_kind, sample.weight)
         left, right = (extrapolate_pit(end, shares, factor) for end in (low, high))
         means = None  # the mean of one network is too far from that of the ensemble
         if repeats > 1 and self.recalibrate != "common":
@@ -133,7 +133,7 @@ def _with_combine(predictor: Predictor, combine: WeightedMixture) -> Predictor:
     return replace(predictor.only_kinds(used.tolist()), combine=kept)
 
 
-def _shares(plan: Plan, outputs: Tensor, y: Array, weight: Array, each: int) -> Array:
+def _learn_shares(plan: Plan, outputs: Tensor, y: Array, weight: Array, per_kind: int) -> Array:
     """Weight of each kind of network, from outputs for rows that they did not see.
 
     Parameters
@@ -142,11 +142,11 @@ def _shares(plan: Plan, outputs: Tensor, y: Array, weight: Array, each: int) -> 
         As many of each kind, one kind after another.
     y : array of shape (n,)
         Scaled targets.
-    each : int
+    per_kind : int
         Number of networks of each kind in the ensemble.
     """
     kinds = len(plan.groups)
     if kinds == 1:
         return np.ones(1)
     crps = mixture_crps(plan.head, outputs, y, weight)
-    return best_shares(crps, kinds, len(outputs) // kinds, each)
+    return best_shares(crps, kinds, len(outputs) // kinds, per_kind)

@@ -22,11 +22,13 @@ _TIE = 5e-4  # difference of CRPS that is not worth uneven weights
 _STEPS = 8  # the weights of kinds are multiples of an eighth
 
 
-def pit_shrinkage(values: Array, shares: Array, each: int, weight: Array | None = None) -> float:
+def pit_shrinkage(
+    values: Array, shares: Array, per_kind: int, weight: Array | None = None
+) -> float:
     """Factor by which normal scores of PIT values shrink from a few members to all of them.
 
-    Out of fold a row is predicted by R networks of each kind, a new row by all `each` of them; the
-    distribution functions F are averaged. Take sets of one network of each kind, trained on the
+    Out of fold a row is predicted by R networks of each kind, a new row by all `per_kind` of them;
+    the distribution functions F are averaged. Take sets of one network of each kind, trained on the
     same rows: given the row, their F(y) are draws from one distribution, with variance b, so the
     mean square of ``F(y) - 1/2`` of an average over r sets is exactly ``a + b / r``. With the
     factor, the normal scores of averages over R sets get the mean square of the whole ensemble.
@@ -37,7 +39,7 @@ def pit_shrinkage(values: Array, shares: Array, each: int, weight: Array | None 
         Out-of-fold PIT values of every row.
     shares : array of shape (kinds,)
         Weights of the kinds in the ensemble, which add up to 1.
-    each : int
+    per_kind : int
         Number of networks of each kind.
     weight : array of shape (n,), optional
         Weights of the rows.
@@ -45,7 +47,7 @@ def pit_shrinkage(values: Array, shares: Array, each: int, weight: Array | None 
     if values.shape[2] == 1:
         return 1.0  # b can't be estimated
     averaged: Array = values.mean(axis=2) @ shares
-    wanted = ensemble_mean_square(values, shares, each, weight)
+    wanted = ensemble_mean_square(values, shares, per_kind, weight)
 
     def excess(factor: float) -> float:
         return mean_square(_scaled_scores(averaged, factor), weight) - wanted
@@ -61,16 +63,16 @@ def mean_square(values: Array, weight: Array | None = None) -> float:
 
 
 def ensemble_mean_square(
-    values: Array, shares: Array, each: int, weight: Array | None = None
+    values: Array, shares: Array, per_kind: int, weight: Array | None = None
 ) -> float:
     """Mean square of ``F(y) - 1/2`` of the whole ensemble, as `pit_shrinkage` extrapolates it."""
     sets: Array = values.transpose(0, 2, 1) @ shares  # (n, R)
     variance = float(np.average(sets.var(axis=1, ddof=1), weights=weight))
-    fall: float = variance * (1.0 / sets.shape[1] - 1.0 / each)
+    fall: float = variance * (1.0 / sets.shape[1] - 1.0 / per_kind)
     return mean_square(sets.mean(axis=1), weight) - fall
 
 
-def fit_stretch(mean_square: Callable[[float], float], n_rows: float) -> float:
+def fit_stretch(square_of: Callable[[float], float], n_rows: float) -> float:
     """Factor from 1 to 3 by which all networks are stretched, so that they are not overconfident.
 
     PIT values u of a calibrated forecast have ``E (u - 1/2)^2 = 1/12``; of an overconfident one it
@@ -79,21 +81,21 @@ def fit_stretch(mean_square: Callable[[float], float], n_rows: float) -> float:
 
     Parameters
     ----------
-    mean_square : callable
+    square_of : callable
         Mean square of ``u - 1/2`` as a function of the factor; it falls.
     n_rows : float
         Number of rows that it is computed from; of weighted rows, `effective_rows`.
     """
     target = 1.0 / 12.0
-    excess = mean_square(1.0) - target
+    excess = square_of(1.0) - target
     if excess <= 0.0:
         return 1.0
 
-    def left(log_factor: float) -> float:
-        return mean_square(float(np.exp(log_factor))) - target
+    def excess_at(log_factor: float) -> float:
+        return square_of(float(np.exp(log_factor))) - target
 
     most = float(np.log(_MOST_STRETCH))
-    root = most if left(most) >= 0.0 else float(brentq(left, 0.0, most, xtol=0.01))
+    root = most if excess_at(most) >= 0.0 else float(brentq(excess_at, 0.0, most, xtol=0.01))
     noise = 1.0 / np.sqrt(180.0 * n_rows)  # deviation of the mean square of uniform values
     return float(np.exp(root * max(0.0, 1.0 - (noise / excess) ** 2)))
 
@@ -127,7 +129,7 @@ def _scaled_scores(levels: Array, factor: float) -> Array:
 
 
 def best_shares(
-    crps: Callable[[tuple[int, ...]], float], kinds: int, repeats: int, each: int
+    crps: Callable[[tuple[int, ...]], float], kinds: int, repeats: int, per_kind: int
 ) -> Array:
     """Weights of the kinds of networks with the lowest CRPS of the ensemble, (kinds,).
 
@@ -142,8 +144,8 @@ def best_shares(
         after the other.
     kinds : int
     repeats : int
-        Number of networks of each kind that `crps` knows.
-    each : int
+        Number of networks of each kind whose outputs `crps` has.
+    per_kind : int
         Number of networks of each kind in the whole ensemble.
     """
     alone = np.array([crps((i,)) for i in range(kinds * repeats)])
@@ -152,22 +154,23 @@ def best_shares(
         apart[i, j] = apart[j, i] = 4.0 * (0.5 * (alone[i] + alone[j]) - crps((i, j)))
     blocks = apart.reshape(kinds, repeats, kinds, repeats)
     distance = blocks.mean(axis=(1, 3))
-    # Two networks of a kind are the same one with probability 1 / each; of one alone it is not
-    # known how much others would differ from it.
+    # Two networks of a kind are the same one with probability 1 / per_kind; of one alone it is
+    # not known how much others would differ from it.
     own = np.diagonal(distance) * repeats / max(1, repeats - 1)
-    np.fill_diagonal(distance, (1.0 - 1.0 / each) * own)
+    np.fill_diagonal(distance, (1.0 - 1.0 / per_kind) * own)
     score = alone.reshape(kinds, repeats).mean(axis=1)
 
     def expected(shares: Array) -> float:
         return float(shares @ score - 0.5 * shares @ distance @ shares)
 
     # Noise must not decide between kinds: the most even shares that are about as good as the best.
-    least = min(map(expected, _shares(kinds)))
-    good = (shares for shares in _shares(kinds) if expected(shares) <= least + _TIE * abs(least))
+    least = min(map(expected, _possible_shares(kinds)))
+    most = least + _TIE * abs(least)
+    good = (shares for shares in _possible_shares(kinds) if expected(shares) <= most)
     return min(good, key=lambda shares: float(shares @ shares))
 
 
-def _shares(kinds: int) -> list[Array]:
+def _possible_shares(kinds: int) -> list[Array]:
     """All weights of kinds in steps of an eighth that add up to 1."""
     parts = (np.array(each) for each in product(range(_STEPS + 1), repeat=kinds))
     return [each / _STEPS for each in parts if each.sum() == _STEPS]

@@ -37,19 +37,19 @@ def held_out_pit(plan: Plan, predictor: Predictor, random_state: int) -> Array:
 
 def out_of_fold_outputs(plan: Plan, predictor: Predictor) -> Tensor:
     """Out-of-fold outputs for every row, (kinds * repeats, n, n_outputs)."""
-    kinds, repeats, each = len(plan.groups), plan.recipe.members, len(plan.folds)
+    kinds, repeats, per_kind = len(plan.groups), plan.recipe.members, len(plan.folds)
     shape = (kinds, repeats, len(plan.sample.y), plan.head.n_outputs)
     outputs = torch.zeros(shape, dtype=torch.float64)
     for kind, group in enumerate(plan.groups):
         for i, (_, held_out) in enumerate(plan.folds):
-            one = kind * each + i
+            one = kind * per_kind + i
             network = in_float64(predictor.networks.part(slice(one, one + 1)))
             like = next(network.parameters())
             for part in torch.as_tensor(held_out).split(predictor.rows_at_once(1)):
                 # The features of training: a row is not among its own neighbours.
                 inputs = group.rows.take(part.to(like.device)).x.to(like)
                 result = network.outputs(inputs)[0].cpu().double()
-                outputs[kind, i * repeats // each, part] = result
+                outputs[kind, i * repeats // per_kind, part] = result
     return outputs.flatten(0, 1)
 
 
