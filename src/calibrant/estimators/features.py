@@ -22,7 +22,7 @@ from calibrant.training import Rows, SeriesWindows
 @savable_part
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Scaled inputs and, for models that use them, what the targets of training rows tell.
+    """Scaled inputs and, for models that use them, features from the targets of training rows.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Features:
 
     @property
     def more(self) -> list[Neighbours | Forest]:
-        """What makes further features of the scaled inputs."""
+        """Makers of further features from the scaled inputs."""
         return [part for part in (self.neighbours, self.forest) if part is not None]
 
     @property

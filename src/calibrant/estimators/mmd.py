@@ -17,9 +17,7 @@ from calibrant.estimators.combine import WeightedMixture
 from calibrant.estimators.ensemble_calibration import EnsembleCalibration
 from calibrant.estimators.fit_data import FitData
 from calibrant.estimators.matching_objective import matching_objective
-from calibrant.estimators.objectives import (
-    mean_crps,
-)
+from calibrant.estimators.objectives import mean_crps
 from calibrant.estimators.parameters import (
     Constraints,
     Ensemble,

@@ -13,18 +13,9 @@ from calibrant.estimators.features import Features
 from calibrant.estimators.fit_data import Sample
 from calibrant.estimators.linear_trend import LinearTrend
 from calibrant.estimators.predictor import Bounds, Predictor
-from calibrant.estimators.scaling import (
-    Scaler,
-    Scaling,
-)
+from calibrant.estimators.scaling import Scaler, Scaling
 from calibrant.estimators.splits import Fold
-from calibrant.networks import (
-    DeepGPSpec,
-    Head,
-    MixtureHead,
-    Networks,
-    NetworkSpec,
-)
+from calibrant.networks import DeepGPSpec, Head, MixtureHead, Networks, NetworkSpec
 from calibrant.training import BatchSource, MemberRows, Rows, Stage
 
 _KIND_NAMES = ("networks", "2nd kind", "3rd kind")
@@ -32,9 +23,9 @@ _KIND_NAMES = ("networks", "2nd kind", "3rd kind")
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of network, and whether it reads what the targets of other training rows tell."""
+    """A kind of network, and whether it reads features from the targets of other training rows."""
 
-    network: NetworkSpec
+    network: NetworkSpec | DeepGPSpec
     neighbours: bool = False
 
 

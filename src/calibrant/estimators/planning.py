@@ -30,13 +30,7 @@ from calibrant.estimators.scaling import (
 from calibrant.estimators.several_inputs import fit_scaler_of_several
 from calibrant.estimators.splits import Fold, cross_folds, inner_split
 from calibrant.estimators.windows import Windows
-from calibrant.networks import (
-    DeepGPSpec,
-    InputShapes,
-    MixtureHead,
-    NetworkSpec,
-    to_numpy,
-)
+from calibrant.networks import DeepGPSpec, InputShapes, MixtureHead, NetworkSpec, to_numpy
 from calibrant.training import BatchSource, MemberRows, Rows, Stage, resolve_device
 
 LEAST_ROWS_PER_FOLD = 5  # with fewer, one part of the rows is held out instead
@@ -66,12 +60,16 @@ def make_plan(
         trend, split = _without_trend(split, target, data.seed)
         target = _rescaled(target, split.train, scaling)
     known = _known_targets(recipe, data, split.train, scaler, target)
-    features = Features(scaler, *(() if known is None else (known.index.neighbours, known.forest)))
+    features = Features(scaler)
+    if known is not None:
+        features = Features(scaler, known.index.neighbours, known.forest)
     samples = [split.train] if split.held_out is None else [split.train, split.held_out]
     scaled = scaled_rows(samples, scaler, target, resolve_device(device))
-    kinds = [Kind(recipe.network), *recipe.more_kinds]  # type: ignore[arg-type]
+    kinds = [Kind(recipe.network), *recipe.more_kinds]
+    if known is None:
+        kinds = [kind for kind in kinds if not kind.neighbours]
     groups = []
-    for i, kind in enumerate(kind for kind in kinds if known is not None or not kind.neighbours):
+    for i, kind in enumerate(kinds):
         rows, train, validation = _group_rows(split, scaled, known if kind.neighbours else None)
         if data.stream is not None:
             train = data.stream.scaled(scaler, target, rows.device)
@@ -202,10 +200,15 @@ def _group_rows(
             validation = validation.with_inputs(known.transform(to_numpy(validation.x)))
         return rows, rows, validation
     inner, outer = ([fold[side] for fold in split.folds] for side in (0, 1))
-    validation_rows = MemberRows.of(rows, outer)
     if known is None:
-        return rows, MemberRows.of(rows, inner), validation_rows
-    return rows, _rows_with_known_targets(plain, known, inner), validation_rows
+        train = MemberRows.of(rows, inner)
+    else:  # with features from the rows that each network is trained on
+        own = [
+            plain.take(torch.as_tensor(part, device=plain.device)).with_inputs(known.features(part))
+            for part in inner
+        ]
+        train = MemberRows.join(own, 1)
+    return rows, train, MemberRows.of(rows, outer)
 
 
 def _atoms(recipe: Recipe, y: NDArray[np.float64], target: Scaler) -> Atoms:
@@ -242,7 +245,7 @@ def _sized(
 
 
 def _with_many_values(x: Tensor) -> tuple[int, ...]:
-    """Columns of more than two values: waves of two values are no more than these two."""
+    """Columns of more than two values: an embedding adds nothing to two values."""
     low, high = x.amin(dim=0), x.amax(dim=0)
     between = ((x > low) & (x < high)).any(dim=0)
     return tuple(between.nonzero()[:, 0].tolist())
@@ -261,19 +264,6 @@ def _known_targets(
         return None
     x, y = scaler.transform(sample.x), scaled_target(target, sample.rest)
     return KnownTargets.fit(x, y, sample.weight, sample.groups, data.seed)
-
-
-def _rows_with_known_targets(
-    rows: Rows, known: KnownTargets, parts: Sequence[NDArray[np.intp]]
-) -> MemberRows:
-    """Training rows of the networks, with features from the rows that each is trained on."""
-    return MemberRows.join(
-        [
-            rows.take(torch.as_tensor(part, device=rows.y.device)).with_inputs(known.features(part))
-            for part in parts
-        ],
-        1,
-    )
 
 
 def _seeds(recipe: Recipe, seed: int, kind: int) -> tuple[int, ...]:
