@@ -46,7 +46,7 @@ def add_components(total: Array, parts: Array) -> None:
     total += parts[0] if len(parts) == 1 else parts.sum(axis=0)
 
 
-def component_points(locs: Array, scales: Array, grid: Array, nearest: float = _NEAREST) -> Array:
+def component_points(locs: Array, scales: Array, grid: Array) -> Array:
     """Points ``m_k + s_k grid`` of all components in ascending order, (n, P).
 
     Components of an ensemble overlap. A point is left out where the last one kept is close on
@@ -59,15 +59,13 @@ def component_points(locs: Array, scales: Array, grid: Array, nearest: float = _
     ----------
     locs, scales : arrays of shape (n, K)
     grid : array of shape (G,)
-    nearest : float
-        Least distance between points, in scales of the component.
     """
     points = (locs[:, :, None] + scales[:, :, None] * grid).reshape(len(locs), -1)
     if locs.shape[1] <= FEW_COMPONENTS:
         return np.sort(points, axis=1)
     order = np.argsort(points, axis=1)
     points = np.take_along_axis(points, order, axis=1)
-    least = nearest * np.take_along_axis(np.repeat(scales, len(grid), axis=1), order, axis=1)
+    least = _NEAREST * np.take_along_axis(np.repeat(scales, len(grid), axis=1), order, axis=1)
     kept = _far_enough(points, least)
     count = kept.sum(axis=0)
     first = np.argsort(~kept, axis=0, kind="stable")[: count.max()].T

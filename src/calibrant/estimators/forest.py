@@ -188,7 +188,7 @@ def _out_of_bag(trees: RandomForestRegressor, x: Array) -> Array:
         unseen[drawn] = False
         predicted = tree.predict(values[unseen])
         sums[:, unseen] += np.ones_like(predicted), predicted, predicted**2
-    # A row that every tree has drawn, one in 1e20, would be told its own target.
+    # A row that every tree has drawn, one in 1e20, has no such tree: mean and spread are 0.
     count = np.maximum(sums[0], 1.0)
     mean = sums[1] / count
     spread = np.sqrt(np.maximum(sums[2] / count - mean**2, 0.0))

@@ -92,7 +92,7 @@ def _check_table(model: NetworkRegressor, X: Any, target: Array | None, *, reset
         if encoder.is_identity and isinstance(X, np.ndarray) and not np.isnan(X).any():
             return X
         with warnings.catch_warnings():
-            if reset:  # `_fit_encoder` has told of these cells
+            if reset:  # `_fit_encoder` has warned of these cells
                 warnings.simplefilter("ignore", DataWarning)
             matrix = encoder.transform(as_frame(X))
         return cast(Array, check_array(matrix, dtype=np.float64, estimator=model))

@@ -18,11 +18,13 @@ from calibrant.persistence import savable_part
 _PENALTIES = np.logspace(-13.0, 2.0, 31)  # per row, for inputs of variance 1
 _MOST_INPUTS = 500
 _LEAST_ROWS = 50
-_MOST_UNEXPLAINED = 0.9  # of the absolute deviations; beyond it no forest is asked
+_MOST_UNEXPLAINED = (
+    0.9  # of the absolute deviations; with more there is no trend, and no forest is grown
+)
 _MOST_LEFT = 0.7  # of the absolute error of a forest
 _FAR = 10.0  # times the median error: rows that do not count
 _WILD = 50.0  # robust units beyond which an input is wild
-_JUDGED_ROWS = 5_000
+_FOREST_ROWS = 5_000  # at most, to compare errors on
 _GROUP_FOLDS = 5
 _ROUNDING = 1e-12  # relative spread below which an input counts as constant
 
@@ -32,8 +34,8 @@ _ROUNDING = 1e-12  # relative spread below which an input counts as constant
 class LinearTrend:
     """Ridge regression on inputs that are kept near the range of the training rows.
 
-    Networks and trees take many rows to learn what a weighted sum of the inputs tells, such as a
-    total of its parts, and learn it to a thousandth of the target's spread at best.
+    Networks and trees take many rows to learn a weighted sum of the inputs, such as a total of its
+    parts, and learn it to a thousandth of the target's spread at best.
 
     Parameters
     ----------
@@ -67,7 +69,7 @@ def find_linear_trend(
 ) -> FittedTrend | None:
     """Fit the trend of a target, or return None if its rest is no easier to predict.
 
-    A random forest judges: its error out of bag must be smaller when it learns what the trend
+    A random forest decides: its error out of bag must be smaller when it learns what the trend
     leaves.
 
     Parameters
@@ -145,7 +147,7 @@ def _pays(x: Array, y: Array, weight: Array, unseen: Array, seed: int) -> bool:
     deviations = abs(y[used] - np.median(y[used]))
     if abs(y - unseen)[used].mean() > _MOST_UNEXPLAINED * deviations.mean():
         return False
-    rows = np.random.default_rng(seed).permutation(used)[:_JUDGED_ROWS]
+    rows = np.random.default_rng(seed).permutation(used)[:_FOREST_ROWS]
 
     def error(target: Array) -> float:
         """Mean absolute error of the forest out of bag."""

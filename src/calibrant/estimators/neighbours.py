@@ -13,7 +13,7 @@ from calibrant.checks import Array
 from calibrant.persistence import savable_part
 
 _COUNT = 16  # neighbours that are used
-_SEARCHED = 40  # neighbours that are searched; a network knows three quarters of them or more
+_SEARCHED = 40  # neighbours that are searched; a network may use three quarters of them or more
 FEW = 4
 _FOLDS = 5
 _TREE_INPUTS = 15  # up to which a tree is faster than comparing all rows
@@ -76,7 +76,7 @@ class Neighbours:
 
     def describe(self, distance: Array, y: Array) -> Array:
         """Scaled features (m, 7) from distances and targets of neighbours, (m, count) each."""
-        result: Array = (_numbers(distance, y, self.near) - self.loc) / self.scale
+        result: Array = (_unscaled(distance, y, self.near) - self.loc) / self.scale
         return result
 
 
@@ -110,10 +110,10 @@ class NeighbourIndex:
         self._distance, self._index = _nearest(plain, groups)
         count = min(plain.count, self._index.shape[1])
         near = _NEAR * float(np.median(self._distance[:, count - 1])) or _NEAR
-        numbers = _numbers(self._distance[:, :count], y[self._index[:, :count]], near)
-        spread = numbers.std(axis=0)
+        features = _unscaled(self._distance[:, :count], y[self._index[:, :count]], near)
+        spread = features.std(axis=0)
         scale = np.where(spread > 0, spread, 1.0)
-        self.neighbours = Neighbours(x, y, near, numbers.mean(axis=0), scale, count)
+        self.neighbours = Neighbours(x, y, near, features.mean(axis=0), scale, count)
 
     def features(self, rows: NDArray[np.intp] | None = None) -> Array:
         """Features of training rows, (m, 7), from the targets of these rows alone.
@@ -121,11 +121,11 @@ class NeighbourIndex:
         A network that is stopped and calibrated on the other rows must not see their targets, not
         even in its inputs. Without `rows`, features of all rows from the targets of all others.
         """
-        known_to, count = self.neighbours, self.neighbours.count
+        y, count = self.neighbours.y, self.neighbours.count
         if rows is None:
             nearest = np.s_[:, :count]
-            return known_to.describe(self._distance[nearest], known_to.y[self._index[nearest]])
-        known = np.zeros(len(known_to.y), dtype=bool)
+            return self.neighbours.describe(self._distance[nearest], y[self._index[nearest]])
+        known = np.zeros(len(y), dtype=bool)
         known[rows] = True
         unknown = ~known[self._index[rows]]
         # Known neighbours come first. If there are too few, the last known one is repeated; if
@@ -133,9 +133,9 @@ class NeighbourIndex:
         order = np.argsort(unknown, axis=1, kind="stable")[:, :count]
         index = np.take_along_axis(self._index[rows], order, axis=1)
         distance = np.take_along_axis(self._distance[rows], order, axis=1)
-        y = known_to.y[_last_known(index, np.take_along_axis(unknown, order, axis=1))]
-        y[unknown.all(axis=1)] = known_to.y[rows].mean()
-        return known_to.describe(distance, y)
+        found = y[_last_known(index, np.take_along_axis(unknown, order, axis=1))]
+        found[unknown.all(axis=1)] = y[rows].mean()
+        return self.neighbours.describe(distance, found)
 
 
 def _nearest(
@@ -163,7 +163,7 @@ def _nearest(
     return distance, index
 
 
-def _numbers(distance: Array, y: Array, near: float) -> Array:
+def _unscaled(distance: Array, y: Array, near: float) -> Array:
     """The seven features, unscaled, (m, 7)."""
     weight = 1.0 / (distance + near)
     return np.column_stack(

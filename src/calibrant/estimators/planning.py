@@ -268,7 +268,7 @@ def _known_targets(
 
 def _seeds(recipe: Recipe, seed: int, kind: int) -> tuple[int, ...]:
     """Different seeds for the networks of a kind; the very first is that of a single network."""
-    each = recipe.members * max(1, recipe.folds)
-    end = (kind + 1) * each
+    per_kind = recipe.members * max(1, recipe.folds)
+    end = (kind + 1) * per_kind
     more = np.random.default_rng(seed).integers(np.iinfo(np.int32).max, size=end - 1)
-    return (seed, *(int(value) for value in more))[-each:]
+    return (seed, *(int(value) for value in more))[-per_kind:]

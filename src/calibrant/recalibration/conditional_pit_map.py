@@ -63,16 +63,16 @@ def fit_conditional_pit_map(
     if count < _LEAST_BINS:
         return none
     bins = np.searchsorted(np.quantile(mean, np.arange(1, count) / count), mean)
-    members = [bins == value for value in np.unique(bins)]
-    if len(members) < 2:  # all rows have the same predicted mean
+    masks = [bins == value for value in np.unique(bins)]
+    if len(masks) < 2:  # all rows have the same predicted mean
         return none
     low, high, level = common(first), common(right), common(knots)
-    deviations = [_deviation(low[own], high[own], weight[own]) for own in members]
-    if np.mean(deviations) < 1.0 + _CAUTION / np.sqrt(len(members)):
+    deviations = [_deviation(low[own], high[own], weight[own]) for own in masks]
+    if np.mean(deviations) < 1.0 + _CAUTION / np.sqrt(len(masks)):
         return none
-    maps = [fit_pit_map(high[own], weight[own], left=low[own]) for own in members]
+    maps = [fit_pit_map(high[own], weight[own], left=low[own]) for own in masks]
     levels = np.array([level + _strength(g) * (g(level) - level) for g in maps])
-    anchors = np.array([np.median(mean[own]) for own in members])
+    anchors = np.array([np.median(mean[own]) for own in masks])
     conditional = MonotoneMap.between(knots, anchors, levels, mean)
     start, end = (conditional(ends[:, None])[:, 0] for ends in (first, right))
     return anchors, fit_pit_map(end, weight, left=start)(levels)

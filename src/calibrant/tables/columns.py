@@ -74,7 +74,7 @@ class DroppedColumn:
 
     @property
     def note(self) -> str:
-        """As `description`: it should not surprise anybody."""
+        """As `description`: users are told what is left out."""
         return self.description
 
     def transform(self, column: pd.Series[Any]) -> Array:

@@ -55,7 +55,7 @@ def date_formats(column: pd.Series[Any]) -> tuple[str, ...]:
 
 
 def format_of_day(form: str) -> str:
-    """The part of a format that tells the day."""
+    """The date in a format, without the time of day."""
     return re.split(r" (?=%[HI])", form)[0]
 
 

@@ -143,7 +143,7 @@ class TableEncoder:
         rows = sample_rows(len(y))
         sample = frame.iloc[rows]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # `fit` has told of broken cells
+            warnings.simplefilter("ignore", DataWarning)  # `fit` has warned of broken cells
             rest = unexplained(self.transform(sample), y[rows])
         codes = [j for j in may_be if are_codes(sample.iloc[:, j], rest)]
         if not codes:
