@@ -48,12 +48,17 @@ class EnsembleCalibration:
 
     @torch.no_grad()
     def __call__(self, plan: Plan, predictor: Predictor) -> Predictor:
-        """Return the predictor with the weights of its kinds of networks and with its map."""
-        if plan.held_out is None:
-            return self._out_of_fold(plan, predictor)
-        return self._on_hold_out(plan, predictor)
+        """Return the predictor with its map, and without kinds of networks of weight 0."""
+        learn = self._out_of_fold if plan.held_out is None else self._on_hold_out
+        combine, learned = learn(plan, predictor)
+        used = np.flatnonzero(combine.shares)
+        combine = replace(combine, shares=combine.shares[used])
+        return replace(predictor.only_kinds(used.tolist()), combine=combine, map=learned)
 
-    def _on_hold_out(self, plan: Plan, predictor: Predictor) -> Predictor:
+    def _on_hold_out(
+        self, plan: Plan, predictor: Predictor
+    ) -> tuple[WeightedMixture, CalibrationMap | None]:
+        """Learn from rows that all networks were stopped on and none was trained on."""
         held_out = plan.held_out
         assert held_out is not None
         batches = [predictor.precise.outputs(x) for _, x in predictor.batches(held_out.x)]
@@ -63,7 +68,7 @@ class EnsembleCalibration:
         y = scaled_target(plan.target, held_out.rest)
         combine = WeightedMixture(_learn_shares(plan, outputs[few], y, held_out.weight, per_kind))
         if not self.recalibrate or len(held_out.y) < LEAST_HELD_OUT:
-            return _with_combine(predictor, combine)
+            return combine, None
 
         def uncalibrated(stretch: float) -> Distribution:
             raw = replace(combine, stretch=stretch).of_outputs(plan.head, outputs)
@@ -78,12 +83,13 @@ class EnsembleCalibration:
         raw = uncalibrated(combine.stretch)
         left, right = cdf_ends(plan, raw, held_out.y)
         means = raw.mean if self.recalibrate != "common" else None
-        learned = CalibrationMap.fit(
+        return combine, CalibrationMap.fit(
             left, right, held_out.weight, predicted_mean=means, shrink="spread"
         )
-        return replace(_with_combine(predictor, combine), map=learned)
 
-    def _out_of_fold(self, plan: Plan, predictor: Predictor) -> Predictor:
+    def _out_of_fold(
+        self, plan: Plan, predictor: Predictor
+    ) -> tuple[WeightedMixture, CalibrationMap | None]:
         """Learn from out-of-fold predictions.
 
         A row has those of `repeats` networks of each kind, while new rows are predicted by all
@@ -96,7 +102,7 @@ class EnsembleCalibration:
         shares = _learn_shares(plan, outputs, y, sample.weight, per_kind)
         combine = WeightedMixture(shares)
         if not self.recalibrate:
-            return _with_combine(predictor, combine)
+            return combine, None
         loc, scale = plan.target.loc + sample.trend, float(plan.target.scale)
 
         def ends_of(stretch: float) -> tuple[Array, Array]:
@@ -120,17 +126,9 @@ class EnsembleCalibration:
         if repeats > 1 and self.recalibrate != "common":
             members = to_numpy(plan.head.torch_distribution(outputs).mean)
             means = loc + scale * (np.repeat(shares, repeats) / repeats @ members)
-        learned = CalibrationMap.fit(
+        return combine, CalibrationMap.fit(
             left, right, sample.weight, predicted_mean=means, shrink="spread"
         )
-        return replace(_with_combine(predictor, combine), map=learned)
-
-
-def _with_combine(predictor: Predictor, combine: WeightedMixture) -> Predictor:
-    """Predictor with the weights of its kinds, without the kinds that have none."""
-    used = np.flatnonzero(combine.shares)
-    kept = replace(combine, shares=combine.shares[used])
-    return replace(predictor.only_kinds(used.tolist()), combine=kept)
 
 
 def _learn_shares(plan: Plan, outputs: Tensor, y: Array, weight: Array, per_kind: int) -> Array:

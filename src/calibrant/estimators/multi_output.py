@@ -22,6 +22,7 @@ from calibrant.estimators.fitted_model import FittedModel
 from calibrant.estimators.held_out import held_out_pit
 from calibrant.persistence import load_any, restoring, savable_model, write_model
 from calibrant.tables import to_local, to_numbers
+from calibrant.training import resolve_device
 
 
 @savable_model
@@ -230,6 +231,4 @@ def check_outputs(Y: Any, names: list[str] | None = None) -> pd.DataFrame:
 
 def _on_gpu(models: list[NetworkRegressor]) -> bool:
     """Whether training all outputs as one batch is faster."""
-    from calibrant.training import resolve_device
-
     return resolve_device(models[0].device).type == "cuda"

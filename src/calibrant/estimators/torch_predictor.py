@@ -224,7 +224,7 @@ class TorchPredictor(nn.Module):
         cuts : tensor of shape (n, k)
             Its quantiles at the inner knots of the map.
         """
-        partial = offsets.partial_moments(torch.cat([cuts, self._edges_from(centre)], dim=1))
+        partial = offsets.partial_moments(torch.cat([cuts, self.edges - centre[:, None]], dim=1))
         inner, at_edges = partial.split([cuts.shape[1], len(self.edges)], dim=1)
         # Moments up to the level of a knot: the error of a cut counts twice only.
         missing = (self.knots[1:-1] - inner[:, :, 0])[:, :, None]
@@ -247,9 +247,6 @@ class TorchPredictor(nn.Module):
         first = torch.where(self.constant > 0, away * mass, between[:, :, 1])
         second = torch.where(self.constant > 0, away.square() * mass, between[:, :, 2])
         return first.sum(dim=1), second.sum(dim=1)
-
-    def _edges_from(self, centre: Tensor) -> Tensor:
-        return self.edges - centre[:, None]
 
     def _moved(self, y: Tensor) -> Tensor:
         """``h(y)``: the atom of a cell, the bound beyond it, or y itself."""
