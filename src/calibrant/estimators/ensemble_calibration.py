@@ -16,7 +16,6 @@ from calibrant.estimators.calibration_map import LEAST_HELD_OUT, CalibrationMap
 from calibrant.estimators.combine import WeightedMixture, stretched
 from calibrant.estimators.ensemble_extrapolation import (
     best_shares,
-    effective_rows,
     ensemble_mean_square,
     extrapolate_pit,
     fit_stretch,
@@ -29,6 +28,7 @@ from calibrant.estimators.plan import Plan
 from calibrant.estimators.predictor import Predictor
 from calibrant.estimators.scaling import scaled_target
 from calibrant.networks import to_numpy
+from calibrant.recalibration.pit_map import effective_rows
 
 _FEW_NETWORKS = 4  # of a kind, enough to tell which kind is better
 

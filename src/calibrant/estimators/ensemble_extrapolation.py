@@ -84,7 +84,7 @@ def fit_stretch(square_of: Callable[[float], float], n_rows: float) -> float:
     square_of : callable
         Mean square of ``u - 1/2`` as a function of the factor; it falls.
     n_rows : float
-        Number of rows that it is computed from; of weighted rows, `effective_rows`.
+        Number of rows that it is computed from; of weighted rows, their effective number.
     """
     target = 1.0 / 12.0
     excess = square_of(1.0) - target
@@ -98,11 +98,6 @@ def fit_stretch(square_of: Callable[[float], float], n_rows: float) -> float:
     root = most if excess_at(most) >= 0.0 else float(brentq(excess_at, 0.0, most, xtol=0.01))
     noise = 1.0 / np.sqrt(180.0 * n_rows)  # deviation of the mean square of uniform values
     return float(np.exp(root * max(0.0, 1.0 - (noise / excess) ** 2)))
-
-
-def effective_rows(weight: Array) -> float:
-    """Number of rows of equal weight whose mean is as noisy as that of these rows."""
-    return float(weight.sum() ** 2 / np.sum(weight**2))
 
 
 def extrapolate_pit(values: Array, shares: Array, factor: float) -> Array:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from calibrant.checks import Array
 from calibrant.distributions import MonotoneMap
 from calibrant.distributions.pit import randomized_pit
-from calibrant.recalibration.pit_map import deviation, fit_pit_map
+from calibrant.recalibration.pit_map import deviation, effective_rows, fit_pit_map
 
 _ROWS_PER_BIN = 300
 _LEAST_BINS, _MOST_BINS = 8, 16  # fewer bins would be too coarse to help
@@ -88,5 +88,5 @@ def _strength(second: MonotoneMap) -> float:
 def _deviation(left: Array, right: Array, weight: Array) -> float:
     """`deviation` of PIT values, drawn uniformly between the ends of atoms."""
     order = np.argsort(u := randomized_pit(left, right))
-    rows = weight.sum() ** 2 / np.sum(weight**2)
-    return deviation(u[order], np.cumsum(weight[order]) / weight.sum(), rows)
+    attained = np.cumsum(weight[order]) / weight.sum()
+    return deviation(u[order], attained, effective_rows(weight))

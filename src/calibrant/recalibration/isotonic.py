@@ -12,6 +12,7 @@ from calibrant.persistence import savable_model
 from calibrant.recalibration._invertible_map import invertible_map
 from calibrant.recalibration._recalibrator import Recalibrator
 from calibrant.recalibration.models import Prediction
+from calibrant.recalibration.pit_map import effective_rows
 from calibrant.recalibration.residual_scale import ResidualScale, with_residuals
 
 
@@ -91,5 +92,5 @@ def isotonic_map(pit: Array, weight: Array) -> MonotoneMap:
     share = share[np.searchsorted(values, values, side="right") - 1]  # ties share the last one
     curve = IsotonicRegression(y_min=0.0, y_max=1.0).fit(values, share, sample_weight=weights)
     x, observed = curve.X_thresholds_, curve.y_thresholds_
-    rows = weights.sum() ** 2 / np.sum(weights**2)  # effective number of rows
+    rows = effective_rows(weights)
     return invertible_map(x, (rows * observed + x) / (rows + 1.0))

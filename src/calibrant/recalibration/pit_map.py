@@ -97,8 +97,7 @@ def _smooth(
     values, weights = values[order], weights[order]
     # With equal weights these are i / (m + 1).
     attained = np.cumsum(weights) / (weights.sum() + copies * weights.mean())
-    # Effective number of rows.
-    rows = weights.sum() ** 2 / np.sum(weights**2) / copies
+    rows = effective_rows(weights) / copies
     levels = _levels(round(rows))
     x, y = _strictly_inside(np.interp(levels, attained, values), levels)
     if shrink:
@@ -125,6 +124,11 @@ def _normal_line(values: Array, attained: Array, rows: float) -> tuple[float, fl
     return (float(shift), float(scale)) if scale >= _NARROWEST else None
 
 
+def effective_rows(weights: Array) -> float:
+    """Number of rows of equal weight whose mean is as noisy as that of these rows."""
+    return float(weights.sum() ** 2 / np.sum(weights**2))
+
+
 def deviation(values: Array, attained: Array, rows: float) -> float:
     """Cramer-von Mises distance of sorted PIT values from uniform ones, on average 1 by chance.
 
@@ -133,7 +137,7 @@ def deviation(values: Array, attained: Array, rows: float) -> float:
     values, attained : arrays of shape (m,)
         PIT values and the shares of the rows up to each.
     rows : float
-        Effective number of rows: how many equally weighted ones carry as much information.
+        As `effective_rows` counts them.
     """
     grid = np.arange(1, 100) / 100
     return float(6.0 * rows * np.mean((np.interp(grid, values, attained) - grid) ** 2))
