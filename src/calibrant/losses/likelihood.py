@@ -36,30 +36,24 @@ def negative_log_likelihood(dist: TorchDistribution, y: Tensor, *, beta: float =
     return loss * dist.variance.detach() ** beta if beta else loss
 
 
-def _normal_likelihood(
-    loc: Tensor, scale: Tensor, y: Tensor, beta: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Negative log-likelihood of normals and its gradients by loc and scale, without autograd.
+class _NormalLikelihood(Function):
+    """Negative log-likelihood of normals with its gradients by loc and scale in closed form.
 
     With ``z = (mu - y) / sigma`` the value is ``log sigma + z^2 / 2 + log(2 pi) / 2``, its
     derivatives by mu and sigma are ``z / sigma`` and ``(1 - z^2) / sigma``, all times
     ``sigma^(2 beta)``. A small batch costs per operation, and these are few.
     """
-    inverse = scale.reciprocal()
-    z = (loc - y) * inverse
-    value = torch.addcmul(scale.log(), z, z, value=0.5) + 0.5 * math.log(math.tau)
-    if beta:
-        weight = scale ** (2.0 * beta)
-        value, inverse = value * weight, inverse * weight
-    by_loc = z * inverse
-    return value, by_loc, torch.addcmul(inverse, z, by_loc, value=-1.0)
 
-
-class _NormalLikelihood(Function):
     @staticmethod
     def forward(ctx: Any, loc: Tensor, scale: Tensor, y: Tensor, beta: float) -> Tensor:
-        value, *grads = _normal_likelihood(loc, scale, y, beta)
-        ctx.save_for_backward(*grads)
+        inverse = scale.reciprocal()
+        z = (loc - y) * inverse
+        value = torch.addcmul(scale.log(), z, z, value=0.5) + 0.5 * math.log(math.tau)
+        if beta:
+            weight = scale ** (2.0 * beta)
+            value, inverse = value * weight, inverse * weight
+        by_loc = z * inverse
+        ctx.save_for_backward(by_loc, torch.addcmul(inverse, z, by_loc, value=-1.0))
         return value
 
     @staticmethod

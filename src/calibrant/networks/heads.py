@@ -199,24 +199,12 @@ class _Weights(Categorical):
 
 
 def bounded_scale(log_variance: Tensor) -> Tensor:
-    """Standard deviation of a log-variance that is kept within its bounds."""
-    return cast(Tensor, _BoundedScale.apply(log_variance))  # type: ignore[no-untyped-call]
-
-
-def scale_and_grad(log_variance: Tensor) -> tuple[Tensor, Tensor]:
-    """`bounded_scale` and its derivative at once, without autograd.
+    """Standard deviation of a log-variance s that is kept within its bounds.
 
     ``sqrt(e^lowest + e^highest / (1 + e^(highest - s)))`` is the exponential of half of ``s``,
     bounded on both sides by a softplus.
     """
-    if triton_applies(log_variance):
-        from calibrant.networks.fast.triton_scale import bound_scale
-
-        return bound_scale(log_variance, _LOWEST, _HIGHEST)
-    above = log_variance - _HIGHEST
-    free = math.exp(_HIGHEST) * torch.sigmoid(above)  # the variance without its lower bound
-    scale = torch.sqrt(free + math.exp(_LOWEST))
-    return scale, 0.5 * free * torch.sigmoid(-above) / scale
+    return cast(Tensor, _BoundedScale.apply(log_variance))  # type: ignore[no-untyped-call]
 
 
 class _BoundedScale(Function):
@@ -224,7 +212,15 @@ class _BoundedScale(Function):
 
     @staticmethod
     def forward(ctx: Any, log_variance: Tensor) -> Tensor:
-        scale, grad = scale_and_grad(log_variance)
+        if triton_applies(log_variance):
+            from calibrant.networks.fast.triton_scale import bound_scale
+
+            scale, grad = bound_scale(log_variance, _LOWEST, _HIGHEST)
+        else:
+            above = log_variance - _HIGHEST
+            free = math.exp(_HIGHEST) * torch.sigmoid(above)  # the variance without its lower bound
+            scale = torch.sqrt(free + math.exp(_LOWEST))
+            grad = 0.5 * free * torch.sigmoid(-above) / scale
         ctx.save_for_backward(grad)
         return scale
 

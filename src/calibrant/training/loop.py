@@ -104,9 +104,15 @@ def run_stage(
             run_evaluate = Replay(evaluate)
         ahead = _EPOCHS_AHEAD if on_gpu and not checkpoints else 1
         recorder = HistoryRecorder(stage, first, progress, best, snapshot)
-        parts: dict[str, Stateful] = {"network": network, "optimiser": optimiser, "best": best}
-        parts |= {"history": recorder, "orders": Generators(generators)}
-        parts |= {"average": average} if average else {}
+        parts: dict[str, Stateful] = {
+            "network": network,
+            "optimiser": optimiser,
+            "best": best,
+            "history": recorder,
+            "orders": Generators(generators),
+        }
+        if average:
+            parts["average"] = average
         done = checkpoints.load(parts) if checkpoints else 0
         for epoch in range(done + 1, stage.epochs + 1):
             optimiser.set_rate(stage.rate(epoch))

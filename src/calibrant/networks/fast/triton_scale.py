@@ -1,4 +1,4 @@
-"""Bounded scale in Triton: the GPU twin of `scale_and_grad`, in one launch instead of twelve."""
+"""Bounded scale in Triton: the GPU twin of `bounded_scale`, in one launch instead of twelve."""
 
 from __future__ import annotations
 
