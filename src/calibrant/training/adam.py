@@ -15,9 +15,9 @@ _PARTS = ("mean", "square", "count")
 class Adam:
     """Adam (Kingma and Ba 2015), with the same results as `torch.optim.Adam`.
 
-    Torch's class takes a second to be made for the first time, because it imports torch's compiler,
-    and checks its groups, hooks and options in every step, which doubles the time of a step on
-    small networks; here it is one call of torch's fused operation.
+    Torch's class imports torch's compiler when it is first made, which takes a second, and checks
+    its groups, hooks and options in every step, which nearly doubles the time to update a small
+    network; here it is one call of torch's fused operation.
 
     Parameters
     ----------
