@@ -173,7 +173,18 @@ def test_a_row_number_is_recognised_in_a_part_of_the_rows(run, file, tmp_path) -
     assert "trip" not in json.loads(done.stdout)["inputs"]
 
 
-def test_a_row_number_can_be_used_all_the_same(run, file, tmp_path) -> None:
+@pytest.mark.parametrize("lost", ["export interrupted", "total,,,,,,,"])
+def test_a_broken_line_hides_no_row_number(run, file, tmp_path, lost) -> None:
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([*lines[:100], lost, *lines[100:]]))
+    done = run("fit", file, *FIT, "--out", tmp_path / "m", "--json")
+    assert "trip" not in json.loads(done.stdout)["inputs"]
+
+
+@pytest.mark.parametrize("gaps", [0, 3])
+def test_a_row_number_can_be_used_all_the_same(run, trips, tmp_path, gaps) -> None:
+    file = tmp_path / "trips.csv"
+    trips.assign(trip=trips["trip"].where(trips["trip"].index >= gaps)).to_csv(file, index=False)
     done = run("fit", file, *FIT, "--out", tmp_path / "m", "--use", "trip", "--json")
     assert "trip" in json.loads(done.stdout)["inputs"]
     assert run("predict", tmp_path / "m", file).stdout.startswith("mean,")

@@ -69,6 +69,9 @@ def test_everything_but_numbers_is_categorical(column, expected) -> None:
         (pd.to_timedelta(WHOLE, unit="min"), DurationColumn),
         (pd.to_timedelta(WHOLE, unit="min").astype(str), DurationColumn),
         ([datetime.time(int(value) % 24, 30) for value in WHOLE], DurationColumn),
+        ([f"{value % 7}" for value in WHOLE], OneHotColumn),
+        ([f"{1000 * (1 + value % 7):,}" for value in WHOLE], NumericColumn),
+        ([f"${1 + value % 7}" for value in WHOLE], NumericColumn),
         ([f"key {value}" for value in WHOLE], DroppedColumn),
         ([None] * N, DroppedColumn),
         ([f"1.{value}.{value % 7}" for value in WHOLE], DroppedColumn),  # versions are no dates
@@ -96,6 +99,12 @@ def test_stray_cells_are_named() -> None:
         ("n", np.random.default_rng(0).integers(0, 500, 500), False),  # they repeat
         ("day", np.random.default_rng(0).permutation(500), False),
         ("n", WHOLE.astype(float), False),  # a way to keep it
+        ("n", np.where(WHOLE == 7, np.nan, WHOLE), True),  # a broken line
+        ("n", pd.Series(np.where(WHOLE == 7, np.nan, WHOLE), dtype="Float64"), False),
+        ("n", np.where(WHOLE % 7 == 0, np.nan, WHOLE), False),
+        ("n", [*WHOLE[1:], "total"], True),
+        ("n", np.where(WHOLE == 7, np.nan, WHOLE / 2), False),
+        ("row", np.where(WHOLE == 7, np.nan, WHOLE * 7), True),
         ("n", np.roll(WHOLE, 1), False),
         ("year", WHOLE + 1980, False),
         ("t", WHOLE, False),

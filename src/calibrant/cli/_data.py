@@ -84,7 +84,8 @@ def read_rows(path: Path, target: str, others: Iterable[str], messages: Messages
 
 def as_inputs(rows: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """Give columns types that are never taken for identifiers: decimals, or categories."""
-    kinds = {name: "category" if is_categorical(rows[name]) else "float64" for name in names}
+    # Not float64, which pandas gives whole numbers beside gaps.
+    kinds = {name: "category" if is_categorical(rows[name]) else "Float64" for name in names}
     return rows.astype(kinds)
 
 
@@ -124,7 +125,18 @@ def rows_with_target(
     known = values.notna()
     if gaps := int((~known).sum()):
         messages.note(f"{path}: {gaps:,} of {len(frame):,} rows left out, they have no {target!r}")
-    return frame.assign(**{target: values})[known]
+    return _whole_again(frame.assign(**{target: values}), known)
+
+
+def _whole_again(frame: pd.DataFrame, kept: pd.Series[bool]) -> pd.DataFrame:
+    """Select rows; whole numbers that were decimals only for gaps in the others are whole again."""
+    rows = frame[kept]
+    whole = [
+        name
+        for name in frame.columns[frame.isna().any()]
+        if rows[name].dtype == np.float64 and (rows[name] % 1 == 0).all()
+    ]
+    return rows.astype(dict.fromkeys(whole, "int64"))
 
 
 def target_values(frame: pd.DataFrame, target: str, path: Path) -> pd.Series[Any]:

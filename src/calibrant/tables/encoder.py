@@ -85,7 +85,7 @@ class TableEncoder:
         numbers = {
             j: found
             for j, column in enumerate(columns)
-            if self.encoders_[j].blocks and (found := row_number(column))
+            if type(self.encoders_[j]) is NumericColumn and (found := row_number(column))
         }
         others = [each for j, each in enumerate(self.encoders_) if j not in numbers and each.blocks]
         if others:  # a lone column of numbers that count up is an input, not a row number

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
+from pandas.api.types import is_bool_dtype, is_float_dtype, is_integer_dtype, is_numeric_dtype
 
 from calibrant.checks import Array
 from calibrant.tables.categories import fit_categories
@@ -19,6 +19,8 @@ from calibrant.tables.texts import are_few, as_text, known_text, parse_numbers, 
 
 _LEAST_ROWS = 10  # fewer may count up by chance
 _EXPECTED_REPEATS = 20.0  # pairs, where there are none
+_FEW_GAPS = 0.05  # share of rows without their number
+_PLAIN = r"\s*-?\d+(?:\.0*)?\s*"
 _REPEATS = 5  # rows per number that make numbers written as text categories
 _ID_NAME = re.compile(r"(?:.*[_\s.-])?(?i:id|uuid|guid)|.*[a-z](?:ID|Id)")
 _ROW_NAME = re.compile(
@@ -75,20 +77,22 @@ def as_read(column: pd.Series[Any]) -> pd.Series[Any]:
 def row_number(column: pd.Series[Any]) -> DroppedColumn | None:
     """Return why whole numbers only count the rows; None if they may mean something.
 
-    Decimal numbers, numbers with gaps, and columns named after a time are never row numbers.
+    Decimal numbers, and columns named after a time, are never row numbers. A few gaps, such as a
+    broken line leaves, don't matter.
     """
     name = str(column.name)
-    if len(column) < _LEAST_ROWS or not is_integer_dtype(column.dtype) or column.isna().any():
+    numbers = _whole_numbers(column)
+    if numbers is None or len(numbers) < _LEAST_ROWS:
         return None
-    values = column.to_numpy()
-    if column.is_unique and (_ID_NAME.fullmatch(name) or _ROW_NAME.fullmatch(name)):
+    values, unique = numbers.to_numpy(), numbers.is_unique
+    if unique and (_ID_NAME.fullmatch(name) or _ROW_NAME.fullmatch(name)):
         return DroppedColumn(name, "named like an identifier, no value twice", names_rows=True)
     if names_a_time(name):
         return None
-    if _counts(values):
+    if _counts(values, numbers.index.to_numpy()):
         reason = "whole numbers in steps of one are taken for row numbers"
         return DroppedColumn(name, reason, names_rows=True)
-    if column.is_unique and _repeats_by_chance(values) >= _EXPECTED_REPEATS:
+    if unique and _repeats_by_chance(values) >= _EXPECTED_REPEATS:
         reason = "whole numbers near each other, but none twice, are taken for row numbers"
         return DroppedColumn(name, reason, names_rows=True)
     return None
@@ -135,7 +139,27 @@ def _are_codes(column: pd.Series[Any], numbers: Array) -> bool:
         return True
     known = numbers[~np.isnan(numbers)]
     whole = len(known) == column.notna().sum() and bool(np.all(known == np.round(known)))
-    return whole and texts.nunique() * _REPEATS <= len(texts)
+    # "1,250" and "$5" are amounts: nobody writes the number of a zone like that.
+    plain = whole and bool(texts.str.fullmatch(_PLAIN).all())
+    return plain and texts.nunique() * _REPEATS <= len(texts)
+
+
+def _whole_numbers(column: pd.Series[Any]) -> pd.Series[Any] | None:
+    """Numbers of a column by the position of their row; None for decimals, or many gaps.
+
+    Whole numbers of a type of decimals are decimals by choice, but for float64 with gaps, which
+    pandas makes of any numbers.
+    """
+    column = column.reset_index(drop=True)
+    if not is_integer_dtype(column.dtype):
+        if is_float_dtype(column.dtype) and not (column.dtype == np.float64 and column.hasnans):
+            return None
+        column = pd.Series(parse_numbers(column))
+    known = column.dropna()
+    if len(column) - len(known) > max(1, _FEW_GAPS * len(column)):
+        return None
+    values = known.to_numpy()
+    return known if bool(np.all(values == np.round(values))) else None
 
 
 def _repeats_by_chance(values: Any) -> float:
@@ -148,6 +172,6 @@ def _repeats_by_chance(values: Any) -> float:
     return len(values) * (len(values) - 1) / (2.0 * span)
 
 
-def _counts(values: Any) -> bool:
-    steps = np.diff(values.astype(np.int64))
-    return bool(np.all(steps == 1) or np.all(steps == -1))
+def _counts(values: Any, rows: Any) -> bool:
+    steps, expected = np.diff(values.astype(np.int64)), np.diff(rows)
+    return bool(np.all(steps == expected) or np.all(steps == -expected))
