@@ -168,6 +168,16 @@ def test_recalibrate(run, trips, tmp_path) -> None:
     assert after["ecpe"] < before["ecpe"]
 
 
+@pytest.mark.parametrize("options", [[], ["--time", "pickup"]])
+def test_random_test_rows_of_a_table_in_time_are_pointed_out(run, trips, tmp_path, options) -> None:
+    file, out = tmp_path / "trips.csv", ["--out", tmp_path / "m", "--force", "--test-size", 0.2]
+    note = "test it on the last ones: --time 'pickup'"
+    trips.to_csv(file, index=False)
+    assert note not in run("fit", file, *FIT, *out, *options).stderr
+    trips.sort_values("pickup").to_csv(file, index=False)
+    assert (note in run("fit", file, *FIT, *out, *options).stderr) == (not options)
+
+
 def test_a_row_number_is_recognised_in_a_part_of_the_rows(run, file, tmp_path) -> None:
     done = run("fit", file, *FIT, "--out", tmp_path / "m", "--test-size", 0.3, "--json")
     assert "trip" not in json.loads(done.stdout)["inputs"]

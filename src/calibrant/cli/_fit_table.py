@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from calibrant.cli._data import (
     as_inputs,
     check_columns,
@@ -19,7 +21,7 @@ from calibrant.cli._output import Messages
 from calibrant.cli._split import TestSplit, split_rows
 from calibrant.errors import ColumnWarning
 from calibrant.estimators.fit_data import may_fall_below_zero
-from calibrant.tables import TableEncoder, read_table, to_numbers
+from calibrant.tables import DateColumn, TableEncoder, read_table, to_numbers
 
 
 class Roles(NamedTuple):
@@ -55,12 +57,18 @@ def fit_table(
     target, groups, weight = roles.target, roles.groups, roles.weight
     others = [name for name in (groups, weight, *roles.drop) if name is not None]
     named = [*others, *roles.use, *([] if roles.time is None else [roles.time])]
-    rows, split = as_inputs(read_rows(path, target, named, messages), roles.use), None
+    all_rows, split = as_inputs(read_rows(path, target, named, messages), roles.use), None
+    rows = all_rows
     if test is not None:
         size, seed = test
         split = split_rows(rows, size, time=roles.time, groups=groups, seed=seed)
         rows = split.train
     table = training_table(rows, target, others, messages)
+    if split is not None and split.is_random and (time := _ordering_date(all_rows, table.encoder)):
+        messages.note(
+            f"the rows are in the order of {time!r}, and random test rows lie among the training "
+            f"rows. If the model is for later rows, test it on the last ones: --time {time!r}"
+        )
     if not bounded and may_fall_below_zero(rows[target]):
         messages.note(
             f"{target} is never negative. --lower 0 (in Python bounds=(0, None)) keeps the "
@@ -78,6 +86,16 @@ def fit_table(
             validation_data=held_out,
         )
     return len(table.rows), split
+
+
+def _ordering_date(rows: pd.DataFrame, encoder: TableEncoder) -> str | None:
+    """Return the column of dates that the rows are sorted by, if there is one."""
+    for column in encoder.encoders_:
+        if isinstance(column, DateColumn):
+            stamps = column.stamps(rows[column.name]).dropna()
+            if stamps.nunique() > 1 and stamps.is_monotonic_increasing:
+                return column.name
+    return None
 
 
 def _validation_data(

@@ -22,11 +22,14 @@ class TestSplit(NamedTuple):
     train, test : DataFrame
     how : str
         How the test rows were chosen, in words.
+    is_random : bool
+        Whether each row was drawn by itself.
     """
 
     train: pd.DataFrame
     test: pd.DataFrame
     how: str
+    is_random: bool = False
 
 
 def split_rows(
@@ -61,7 +64,7 @@ def split_rows(
         how = f"{len(np.unique(labels[test]))} of {different} values of {groups!r}, whole"
         return TestSplit(rows.iloc[train], rows.iloc[test], how)
     train, test = _first(ShuffleSplit(1, test_size=share, random_state=seed), rows, None)
-    return TestSplit(rows.iloc[np.sort(train)], rows.iloc[np.sort(test)], "drawn at random")
+    return TestSplit(rows.iloc[np.sort(train)], rows.iloc[np.sort(test)], "drawn at random", True)
 
 
 def _first(splitter: Any, rows: pd.DataFrame, labels: Any) -> tuple[NDArray[Any], NDArray[Any]]:
