@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from calibrant import Forecaster, HeteroscedasticRegressor
+from calibrant.cli import app
 from calibrant.forecasting import _separate
 
 
@@ -44,3 +46,55 @@ def test_every_horizon_shows_its_number_and_an_estimate(capsys, monkeypatch, ser
     shown = capsys.readouterr().err
     assert "Step 1 of 3" in shown
     assert "Step 3 of 3, about" in shown
+
+
+@pytest.fixture
+def load() -> pd.DataFrame:
+    """Twenty days of an hourly load of two sites, in the order of time."""
+    stamps = pd.date_range("2024-02-20", periods=480, freq="h").repeat(2)
+    values = np.sin(2 * np.pi * np.arange(960) / 48) + 0.1 * np.random.default_rng(0).normal(
+        size=960
+    )
+    return pd.DataFrame({"when": stamps, "site": ["north", "south"] * 480, "load": values})
+
+
+FORECAST = ["--target", "load", "--epochs", 1]
+
+
+def test_several_rows_per_time_stamp_are_refused(load, tmp_path) -> None:
+    """All rows but one of each stamp would be lost."""
+    load.to_csv(tmp_path / "load.csv", index=False)
+    command = [str(each) for each in ("forecast", tmp_path / "load.csv", *FORECAST)]
+    done = CliRunner(env={"COLUMNS": "80"}).invoke(app, command)
+    assert done.exit_code == 2
+    said = " ".join(done.stderr.split())
+    assert "480 time stamps in 'when' for 960 rows" in said
+    assert "such as --id 'site'" in said
+    assert CliRunner().invoke(app, [*command, "--id", "site"]).exit_code == 0
+
+
+def test_rows_that_name_no_series_are_left_out_aloud(run, load, tmp_path) -> None:
+    load.loc[:9, "site"] = None
+    load.to_csv(tmp_path / "load.csv", index=False)
+    done = run("forecast", tmp_path / "load.csv", *FORECAST, "--id", "site")
+    assert "10 rows left out, they name no series in 'site'" in done.stderr
+    assert "time to come" not in done.stderr
+
+
+@pytest.mark.parametrize(("day", "clock"), [("%d/%m/%Y", "%H.%M.%S"), ("%Y-%m-%d", "%H:%M")])
+def test_days_and_times_of_day_are_joined(run, load, tmp_path, day, clock) -> None:
+    load = load[load["site"] == "north"]
+    split = {"Date": load["when"].dt.strftime(day), "Time": load["when"].dt.strftime(clock)}
+    pd.DataFrame({**split, "load": load["load"]}).to_csv(tmp_path / "load.csv", index=False)
+    done = run("forecast", tmp_path / "load.csv", *FORECAST)
+    assert "time stamps are in 'Date' and 'Time'" in done.stderr
+    assert "\n2024-03-11," in done.stdout
+    alone = load.assign(when=load["when"].dt.strftime(f"{day} %H:%M")).drop(columns="site")
+    alone.to_csv(tmp_path / "alone.csv", index=False)
+    assert run("forecast", tmp_path / "alone.csv", *FORECAST).stdout == done.stdout
+
+
+def test_equally_spaced_rows_are_said_to_be(run, load, tmp_path) -> None:
+    load["load"][:200].to_csv(tmp_path / "load.csv", index=False)
+    said = run("forecast", tmp_path / "load.csv", *FORECAST).stderr
+    assert "no column of dates: rows count as equally spaced" in said

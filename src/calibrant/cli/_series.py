@@ -18,9 +18,10 @@ from calibrant.cli._series_options import Roles
 from calibrant.errors import DataError
 from calibrant.estimators import MMDRegressor, limited_epochs
 from calibrant.forecasting import Forecaster, GlobalNetwork
-from calibrant.tables import is_categorical, read_table
+from calibrant.tables import date_formats, is_categorical, read_table
 
 _LONGEST_WINDOW = 336  # two weeks of hours
+_TIME_OF_DAY = r"\s*(?:[01]?\d|2[0-3])[:.][0-5]\d(?:[:.][0-5]\d)?\s*"
 
 
 class Series(NamedTuple):
@@ -37,13 +38,21 @@ def read_series(path: Path, roles: Roles, messages: Messages) -> Series:
     named = [name for name in (roles.target, roles.time, roles.series_id) if name is not None]
     check_columns(frame, [*named, *roles.covariates], path)
     if roles.time is None and (found := _date_column(frame, [*named, *roles.covariates])):
-        messages.note(f"time stamps are in {found!r}")
-        roles = replace(roles, time=found)
+        stamps, words = _found_stamps(frame, found, path)
+        messages.note(f"time stamps are in {words}")
+        frame, roles = frame.assign(**{found: stamps}), replace(roles, time=found)
     target, time, series_id = roles.target, roles.time, roles.series_id
     if time is not None:
         frame = frame.assign(**{time: _stamps(frame[time], path)})
     elif series_id is not None:
         raise DataError(f"{path} has several series: name the column of time stamps, --time.")
+    else:
+        messages.note("there is no column of dates: rows count as equally spaced, in their order")
+    if series_id is not None and (nameless := int(frame[series_id].isna().sum())):
+        messages.note(f"{nameless:,} rows left out, they name no series in {series_id!r}")
+        frame = frame[frame[series_id].notna()]
+    if time is not None and series_id is None:
+        _check_one_row_each(frame, time, path)
     categories = {
         name: frame[name].astype("category")
         for name in roles.covariates
@@ -125,6 +134,26 @@ def make_forecaster(
     )
 
 
+def _check_one_row_each(frame: pd.DataFrame, time: str, path: Path) -> None:
+    """Check that most time stamps have one row: of the others, all rows but one would be lost."""
+    n_stamps = frame[time].nunique()
+    if len(frame) - n_stamps < len(frame) / 3:
+        return
+    names = [
+        name
+        for name in frame.columns
+        if is_categorical(frame[name])
+        and name != time
+        and not frame[[time, name]].duplicated().any()
+    ]
+    such_as = f", such as --id {names[0]!r}" if names else ", --id"
+    raise DataError(
+        f"{path} has {n_stamps:,} time stamps in {time!r} for {len(frame):,} rows, but expected is "
+        f"one row each. If it has several series, name their column{such_as}. If parts of the time "
+        "are in other columns, join them in one, such as 2024-01-31 12:00."
+    )
+
+
 def _check_targets(frame: pd.DataFrame, target: str, series_id: str, path: Path) -> None:
     """Check that no series is without any target: all its rows would count as the time to come."""
     known = frame[target].notna().groupby(frame[series_id]).any()
@@ -151,6 +180,9 @@ def _stamps(column: pd.Series[Any], path: Path) -> pd.Series[Any]:
     if pd.api.types.is_integer_dtype(column.dtype):
         return column
     try:
+        formats = date_formats(column) if pd.api.types.is_string_dtype(column.dtype) else ()
+        if len(formats) == 1 and formats != ("ISO8601",):
+            return pd.to_datetime(column, format=formats[0])
         with warnings.catch_warnings():
             # pandas warns where it would guess a format for each row: 3/4 may then be March or
             # April in one and the same file.
@@ -170,14 +202,39 @@ def _stamps(column: pd.Series[Any], path: Path) -> pd.Series[Any]:
 
 
 def _date_column(frame: pd.DataFrame, without: Collection[str]) -> str | None:
-    """Return the one column of ISO 8601 dates, or None if there is none or more than one."""
-    found = []
-    for name in frame.columns:
-        if name in without or pd.api.types.is_numeric_dtype(frame[name].dtype):
-            continue
-        try:
-            pd.to_datetime(frame[name], format="ISO8601")
-        except (TypeError, ValueError):
-            continue
-        found.append(str(name))
+    """Return the one column of dates, or None if there is none or more than one."""
+    found = [str(name) for name in frame.columns if name not in without and _has_dates(frame[name])]
     return found[0] if len(found) == 1 else None
+
+
+def _has_dates(column: pd.Series[Any]) -> bool:
+    if column.dtype.kind == "M":
+        return True
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return False
+    formats = date_formats(column)
+    try:
+        pd.to_datetime(column, format=formats[0] if len(formats) == 1 else "ISO8601")
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _found_stamps(frame: pd.DataFrame, name: str, path: Path) -> tuple[pd.Series[Any], str]:
+    """Return the time stamps of a column of dates, and where they are in words.
+
+    Days are joined with the time of day, if another column has it.
+    """
+    stamps = _stamps(frame[name], path)
+    clocks = [other for other in frame.columns if _has_time_of_day(frame[other])]
+    if len(clocks) != 1 or (stamps != stamps.dt.normalize()).any():
+        return stamps, repr(name)
+    text = frame[clocks[0]].astype(str).str.strip().str.replace(".", ":")
+    hours = text.where(text.str.count(":") == 2, text + ":00")
+    return stamps + pd.to_timedelta(hours), f"{name!r} and {str(clocks[0])!r}"
+
+
+def _has_time_of_day(column: pd.Series[Any]) -> bool:
+    if not pd.api.types.is_string_dtype(column.dtype):
+        return False
+    return bool(column.str.fullmatch(_TIME_OF_DAY).eq(True).all())
