@@ -205,6 +205,12 @@ def test_labels_are_found_again() -> None:
     numbers = Grouping.fit("age", np.arange(500.0))
     assert len(numbers) == 11  # ten bins, and one for missing numbers
     assert numbers(np.array([-1.0, 250.0, 1e9, np.nan])).tolist() == [0, 5, 9, 10]
+    stamps = np.datetime64("2024-01-01T05") + np.arange(500) * np.timedelta64(1, "h")
+    written = np.array([*np.datetime_as_string(stamps, "m"), None], dtype=object)
+    dates = Grouping.fit("start", written)  # as in a CSV file
+    assert len(dates) == 11
+    assert np.bincount(dates(written)).tolist() == [50] * 10 + [1]
+    assert dates(np.array(["2023-01-01", "soon"], dtype=object)).tolist() == [0, 10]
     zones = Grouping.fit("zone", np.arange(5000) % 40)
     assert len(zones) == 40
     days = np.arange("2024-01-01", "2025-01-01", dtype="datetime64[D]")

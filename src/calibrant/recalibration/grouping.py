@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -19,6 +20,7 @@ Labels = dict[str, NDArray[Any]]
 PREDICTED = ("predicted mean", "predicted spread")
 # Numbers are cut at their deciles if there are many, and few rows of each: not numbered zones.
 _MOST_NUMBERS, _ROWS_OF_NUMBER = 20, 10
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?")
 _DECILES = np.arange(1, 10) / 10
 
 
@@ -45,11 +47,12 @@ class Grouping:
     @classmethod
     def fit(cls, source: str, values: NDArray[Any]) -> Self:
         """Find the groups of a column of n values."""
-        values = _without_dates(values)
-        distinct = len(np.unique(values)) if values.dtype.kind in "iuf" else 0
-        if distinct > max(_MOST_NUMBERS, len(values) / _ROWS_OF_NUMBER):
-            known = values[np.isfinite(values)].astype(np.float64)
+        numbers = _without_dates(_parse_dates(values) if _are_dates(values) else values)
+        distinct = len(np.unique(numbers)) if numbers.dtype.kind in "iuf" else 0
+        if distinct > max(_MOST_NUMBERS, len(numbers) / _ROWS_OF_NUMBER):
+            known = numbers[np.isfinite(numbers)].astype(np.float64)
             return cls(source, (), np.unique(np.quantile(known, _DECILES)))
+        values = _without_dates(values)
         labels = dict.fromkeys(_label(value) for value in values)
         return cls(source, tuple(labels), np.empty(0))
 
@@ -58,13 +61,29 @@ class Grouping:
 
     def __call__(self, values: NDArray[Any]) -> Index:
         """Number of the group of every value, (n,); -1 for a label that was not seen before."""
-        values = _without_dates(values)
         if len(self.edges):
-            numbers = values.astype(np.float64)
+            dates = values.dtype.kind in "OUT" and any(isinstance(each, str) for each in values)
+            numbers = _without_dates(_parse_dates(values) if dates else values).astype(np.float64)
             bins = np.searchsorted(self.edges, numbers, side="right")
             return np.where(np.isnan(numbers), len(self.edges) + 1, bins).astype(np.intp)
+        values = _without_dates(values)
         codes = {label: code for code, label in enumerate(self.labels)}
         return np.array([codes.get(_label(value), -1) for value in values], dtype=np.intp)
+
+
+def _are_dates(values: NDArray[Any]) -> bool:
+    """Whether all texts of a column are dates of ISO 8601, which a CSV file has."""
+    if values.dtype.kind not in "OUT":
+        return False
+    known = [value for value in values if _label(value) is not None]
+    return bool(known) and all(isinstance(value, str) and _DATE.fullmatch(value) for value in known)
+
+
+def _parse_dates(values: NDArray[Any]) -> NDArray[Any]:
+    """Dates of ISO 8601; what is none is missing."""
+    known = [isinstance(value, str) and _DATE.fullmatch(value) for value in values]
+    texts = [value if date else "NaT" for value, date in zip(values, known, strict=True)]
+    return np.array(texts, dtype="datetime64[ns]")
 
 
 def _without_dates(values: NDArray[Any]) -> NDArray[Any]:
