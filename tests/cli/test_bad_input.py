@@ -167,7 +167,8 @@ def test_predictions_need_a_folder_and_a_suffix(fails, data, model, tmp_path) ->
 @pytest.mark.parametrize("option", ["--coverage", "--quantile"])
 def test_levels_lie_between_0_and_1(fails, data, model, option, level) -> None:
     message = fails("predict", model, data / "table.csv", f"{option}={level}")
-    assert message == f"{option} must lie between 0 and 1, both excluded, got {level}."
+    percent = " Did you mean 0.9?" if level == "90" else ""
+    assert message == f"{option} must lie between 0 and 1, both excluded, got {level}.{percent}"
 
 
 def test_bounds_in_the_wrong_order(fails, data, tmp_path) -> None:

@@ -7,8 +7,10 @@ import json
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from calibrant import HeteroscedasticRegressor, load_model
+from calibrant.cli import app
 
 FIT = ["--target", "fare", "--method", "heteroscedastic", "--epochs", 3]
 
@@ -198,3 +200,21 @@ def test_a_row_number_can_be_used_all_the_same(run, trips, tmp_path, gaps) -> No
     done = run("fit", file, *FIT, "--out", tmp_path / "m", "--use", "trip", "--json")
     assert "trip" in json.loads(done.stdout)["inputs"]
     assert run("predict", tmp_path / "m", file).stdout.startswith("mean,")
+
+
+def test_errors_say_what_was_meant(file, tmp_path) -> None:
+    (tmp_path / "book.xlsx").touch()
+    for command, hint in (
+        (["fit", file, *FIT, "--out", tmp_path / "m", "--test-size", 20], "Did you mean 0.2?"),
+        (["fit", tmp_path / "book.xlsx", *FIT, "--out", tmp_path / "m"], "Save the sheet as CSV."),
+    ):
+        done = CliRunner().invoke(app, [str(each) for each in command])
+        assert done.exit_code == 2
+        assert hint in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("command", ["fit", "evaluate", "recalibrate", "compare", "tune"])
+def test_groups_have_one_name(run, command) -> None:
+    said = run(command, "--help").stdout
+    assert "--group" in said.replace("--groups", "")
+    assert "--groups" in said

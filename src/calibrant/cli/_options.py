@@ -42,8 +42,9 @@ def check_levels(param: typer.CallbackParam, value: Any) -> Any:
     """Check that a level, or each of several, lies in (0, 1); keep repeated ones once."""
     for level in value if isinstance(value, list) else [value]:
         if level is not None and not 0 < level < 1:
+            percent = f" Did you mean {level / 100:g}?" if 2 <= level < 100 else ""
             raise ParameterError(
-                f"{param.opts[0]} must lie between 0 and 1, both excluded, got {level:g}."
+                f"{param.opts[0]} must lie between 0 and 1, both excluded, got {level:g}.{percent}"
             )
     return list(dict.fromkeys(value)) if isinstance(value, list) else value
 
@@ -92,7 +93,9 @@ Group = Annotated[
     ),
 ]
 Folds = Annotated[int, typer.Option(min=2, help="Parts to predict in turn.", metavar="N")]
-Groups = Annotated[str | None, column(help="Rows with the same label stay in one fold.")]
+Groups = Annotated[
+    str | None, column("--groups", "--group", help="Rows with the same label stay in one fold.")
+]
 Coverage = Annotated[
     float,
     typer.Option(

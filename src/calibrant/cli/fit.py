@@ -49,7 +49,8 @@ Validation = Annotated[
     option.file(help="Rows for early stopping and calibration, instead of some of TRAIN."),
 ]
 Groups = Annotated[
-    str | None, option.column(help="Rows with the same label are held out together.")
+    str | None,
+    option.column("--groups", "--group", help="Rows with the same label are held out together."),
 ]
 Time = Annotated[
     str | None, option.column(help="Test rows are the last by this column, not random ones.")

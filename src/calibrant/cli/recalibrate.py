@@ -34,6 +34,8 @@ Method = Annotated[
 Group = Annotated[
     list[str] | None,
     typer.Option(
+        "--group",
+        "--groups",
         help='Column of groups to calibrate one by one, or "predicted mean" or "predicted spread"; '
         "repeatable.",
         metavar="COL",

@@ -22,6 +22,7 @@ from calibrant.tables.texts import with_decimal_points
 
 _SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet")
 _SUFFIXES_IN_WORDS = ".csv, .csv.gz, .tsv, .txt or .parquet"
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 _FOLDERS = ("", ".parquet")  # suffixes of folders of Parquet files
 _SEPARATORS = (",", ";", "\t", "|")
 _DECIMAL_COMMA = re.compile(r"-?[\d.\s]*\d,\d+")
@@ -64,7 +65,10 @@ def check_suffix(path: Path) -> str:
     for suffix in _SUFFIXES:
         if path.name.lower().endswith(suffix):
             return suffix
-    raise ParameterError(f"{path} must end in {_SUFFIXES_IN_WORDS}: the suffix says the format.")
+    hint = " Save the sheet as CSV." if path.suffix.lower() in _SPREADSHEETS else ""
+    raise ParameterError(
+        f"{path} must end in {_SUFFIXES_IN_WORDS}: the suffix says the format.{hint}"
+    )
 
 
 def _read_csv(path: Path, text: Collection[str]) -> pd.DataFrame:
