@@ -218,3 +218,12 @@ def test_groups_have_one_name(run, command) -> None:
     said = run(command, "--help").stdout
     assert "--group" in said.replace("--groups", "")
     assert "--groups" in said
+
+
+def test_codes_for_gaps_are_pointed_out(run, trips, tmp_path) -> None:
+    file = tmp_path / "trips.csv"
+    lengths = pd.Series(range(len(trips))) / 7
+    coded = lengths.where(lengths.index % 20 > 0, -999)
+    trips.assign(length=coded, fare=trips["fare"].where(trips.index % 30 > 0, -999)).to_csv(file)
+    said = " ".join(run("fit", file, *FIT, "--out", tmp_path / "m").stderr.split())
+    assert "-999 is repeated in length, fare, far from all other values." in said

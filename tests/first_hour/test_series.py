@@ -98,3 +98,10 @@ def test_equally_spaced_rows_are_said_to_be(run, load, tmp_path) -> None:
     load["load"][:200].to_csv(tmp_path / "load.csv", index=False)
     said = run("forecast", tmp_path / "load.csv", *FORECAST).stderr
     assert "no column of dates: rows count as equally spaced" in said
+
+
+def test_codes_for_gaps_are_pointed_out(run, load, tmp_path) -> None:
+    values = load["load"][:200].where(np.arange(200) % 20 > 0, -999)
+    values.to_csv(tmp_path / "load.csv", index=False)
+    said = run("forecast", tmp_path / "load.csv", *FORECAST).stderr
+    assert "-999 is repeated in load, far from all other values" in said

@@ -17,6 +17,7 @@ from calibrant.tables import (
     TableEncoder,
     are_few,
     as_text,
+    gap_code,
     gaps_in_words,
     is_categorical,
     parse_numbers,
@@ -100,7 +101,22 @@ def training_table(
     encoder = TableEncoder().fit(columns).with_codes(columns, targets)
     if encoder.notes:  # plain numbers need no words
         messages.say(f"{encoder.describe()}\n")
+    note_gap_codes(columns.assign(**{target: targets}), messages)
     return TrainingTable(rows, columns, columns.drop(columns=encoder.left_out), encoder)
+
+
+def note_gap_codes(columns: pd.DataFrame, messages: Messages) -> None:
+    """Name numbers that probably stand for gaps: they would be learned from as they are."""
+    found: dict[float, list[str]] = {}
+    for name, column in columns.items():
+        if not is_categorical(column) and (code := gap_code(parse_numbers(column))) is not None:
+            found.setdefault(code, []).append(str(name))
+    for code, names in found.items():
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        messages.note(
+            f"{code:g} is repeated in {', '.join(names[:5])}{more}, far from all other values. If "
+            "it stands for a gap, leave these cells empty."
+        )
 
 
 def check_columns(frame: pd.DataFrame, names: Iterable[str], path: Path) -> None:

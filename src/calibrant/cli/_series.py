@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from calibrant.cli._data import check_columns, target_values
+from calibrant.cli._data import check_columns, note_gap_codes, target_values
 from calibrant.cli._output import Messages
 from calibrant.cli._series_options import Roles
 from calibrant.errors import DataError
@@ -59,6 +59,7 @@ def read_series(path: Path, roles: Roles, messages: Messages) -> Series:
         if is_categorical(frame[name])
     }
     frame = frame.assign(**{target: target_values(frame, target, path)}, **categories)
+    note_gap_codes(frame[[target, *roles.covariates]], messages)
     if series_id is not None:
         _check_targets(frame, target, series_id, path)
     known = frame[_up_to_last_target(frame, target, time, series_id)]

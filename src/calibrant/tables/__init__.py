@@ -8,6 +8,7 @@ from calibrant.tables.date_text import date_formats
 from calibrant.tables.dates import DateColumn, DateDifference
 from calibrant.tables.encoder import TableEncoder
 from calibrant.tables.files import check_suffix, read_table
+from calibrant.tables.gap_codes import gap_code
 from calibrant.tables.kinds import as_read
 from calibrant.tables.numbers import DurationColumn, NumericColumn
 from calibrant.tables.parquet_files import as_url
@@ -46,6 +47,7 @@ __all__ = [
     "check_suffix",
     "check_target",
     "date_formats",
+    "gap_code",
     "gaps_in_words",
     "is_categorical",
     "parse_numbers",
