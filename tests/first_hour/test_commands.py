@@ -226,4 +226,12 @@ def test_codes_for_gaps_are_pointed_out(run, trips, tmp_path) -> None:
     coded = lengths.where(lengths.index % 20 > 0, -999)
     trips.assign(length=coded, fare=trips["fare"].where(trips.index % 30 > 0, -999)).to_csv(file)
     said = " ".join(run("fit", file, *FIT, "--out", tmp_path / "m").stderr.split())
-    assert "-999 is repeated in length, fare, far from all other values." in said
+    assert "-999 is repeated in fare, length, far from all other values." in said
+
+
+def test_a_group_without_a_label_is_called_missing(run, file, trips, tmp_path) -> None:
+    run("fit", file, *FIT, "--out", tmp_path / "m")
+    trips.assign(city=trips["zone"].where(trips.index < 300)).to_csv(file, index=False)
+    done = run("evaluate", tmp_path / "m", file, "--group", "city")
+    assert "\nmissing " in done.stdout
+    assert "\nnan " not in done.stdout

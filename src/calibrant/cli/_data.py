@@ -101,7 +101,7 @@ def training_table(
     encoder = TableEncoder().fit(columns).with_codes(columns, targets)
     if encoder.notes:  # plain numbers need no words
         messages.say(f"{encoder.describe()}\n")
-    note_gap_codes(columns.assign(**{target: targets}), messages)
+    note_gap_codes(rows[[target, *columns.columns]], messages)
     return TrainingTable(rows, columns, columns.drop(columns=encoder.left_out), encoder)
 
 
@@ -171,7 +171,8 @@ def target_values(frame: pd.DataFrame, target: str, path: Path) -> pd.Series[Any
 
 def group_labels(frame: pd.DataFrame, name: str) -> NDArray[Any]:
     """Return a column as labels of groups, (n,); rows without a label form a group."""
-    return frame[name].astype(object).map(str).to_numpy(dtype=object)
+    labels = frame[name].astype(object)
+    return labels.map(str).where(labels.notna(), "missing").to_numpy(dtype=object)
 
 
 def select_inputs(frame: pd.DataFrame, encoder: TableEncoder, path: Path) -> pd.DataFrame:
