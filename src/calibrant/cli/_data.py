@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,7 +63,7 @@ def read_training_table(
     messages : Messages
     """
     roles = [name for name in others if name is not None]
-    return training_table(read_rows(path, target, roles, messages), target, roles, messages)
+    return training_table(read_rows(path, [target], roles, messages), [target], roles, messages)
 
 
 def fit_command(
@@ -75,12 +75,19 @@ def fit_command(
     return words + [word for name in drop or [] for word in ("--drop", name)]
 
 
-def read_rows(path: Path, target: str, others: Iterable[str], messages: Messages) -> pd.DataFrame:
-    """Read the rows whose target is known, with all columns; `others` must be among them."""
+def read_rows(
+    path: Path, targets: Sequence[str], others: Iterable[str], messages: Messages
+) -> pd.DataFrame:
+    """Read the rows whose targets are known, with all columns; `others` must be among them."""
     with messages.warnings_as_notes():
         frame = read_table(path)
-    check_columns(frame, [target, *others], path)
-    return rows_with_target(frame, target, path, messages)
+    check_columns(frame, [*targets, *others], path)
+    return rows_with_targets(frame, targets, path, messages)
+
+
+def observed(rows: pd.DataFrame, targets: Sequence[str]) -> pd.Series[Any] | pd.DataFrame:
+    """Targets of rows, (n,), or (n, m) of several outputs."""
+    return rows[targets[0]] if len(targets) == 1 else rows[list(targets)]
 
 
 def as_inputs(rows: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
@@ -91,17 +98,17 @@ def as_inputs(rows: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
 
 
 def training_table(
-    rows: pd.DataFrame, target: str, others: Collection[str], messages: Messages
+    rows: pd.DataFrame, targets: Sequence[str], others: Collection[str], messages: Messages
 ) -> TrainingTable:
     """Decide how the columns without a role are read, and say so."""
-    columns = rows.drop(columns=[target, *others])
+    columns = rows.drop(columns=[*targets, *others])
     if columns.columns.empty:
         raise DataError("No columns are left to learn from, besides the target.")
-    targets = rows[target].to_numpy(dtype=np.float64)
-    encoder = TableEncoder().fit(columns).with_codes(columns, targets)
+    first = rows[targets[0]].to_numpy(dtype=np.float64)  # others are read alike, but for codes
+    encoder = TableEncoder().fit(columns).with_codes(columns, first)
     if encoder.notes:  # plain numbers need no words
         messages.say(f"{encoder.describe()}\n")
-    note_gap_codes(rows[[target, *columns.columns]], messages)
+    note_gap_codes(rows[[*targets, *columns.columns]], messages)
     return TrainingTable(rows, columns, columns.drop(columns=encoder.left_out), encoder)
 
 
@@ -128,10 +135,18 @@ def check_columns(frame: pd.DataFrame, names: Iterable[str], path: Path) -> None
         raise DataError(f"{path} has no column {wanted}{more}. {_listing(frame.columns)}")
 
 
-def rows_with_target(
+def rows_with_targets(
+    frame: pd.DataFrame, targets: Iterable[str], path: Path, messages: Messages
+) -> pd.DataFrame:
+    """Return the rows whose targets are known, the targets as numbers."""
+    for target in targets:
+        frame = _rows_with_target(frame, target, path, messages)
+    return frame
+
+
+def _rows_with_target(
     frame: pd.DataFrame, target: str, path: Path, messages: Messages
 ) -> pd.DataFrame:
-    """Return the rows whose target is known, the target as numbers."""
     column = frame[target]
     broken = unreadable(column, parse_numbers(column))
     if broken.any() and are_few(column, broken):

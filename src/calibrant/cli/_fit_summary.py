@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any
 from calibrant.cli._text_table import text_table
 
 if TYPE_CHECKING:
-    from calibrant.estimators import NetworkRegressor
+    from calibrant.estimators import MultiOutput, NetworkRegressor
 
 
-def fit_summary(model: NetworkRegressor, *, n_rows: int) -> dict[str, Any]:
-    """What was fitted, as JSON values."""
+def fit_summary(model: NetworkRegressor | MultiOutput, *, n_rows: int) -> dict[str, Any]:
+    """What was fitted, as JSON values; of several outputs a summary for each."""
+    from calibrant.estimators import MultiOutput
+
+    if isinstance(model, MultiOutput):
+        outputs = [fit_summary(each, n_rows=n_rows) for each in model.models_.values()]
+        return {"method": type(model).__name__, "rows": n_rows, "outputs": outputs}
     assert model.encoder_ is not None  # of a table
     stages = []
     for number in sorted({record["stage"] for record in model.history_}):

@@ -12,8 +12,9 @@ from calibrant.cli._data import (
     as_inputs,
     check_columns,
     group_labels,
+    observed,
     read_rows,
-    rows_with_target,
+    rows_with_targets,
     select_inputs,
     training_table,
 )
@@ -27,7 +28,7 @@ from calibrant.tables import DateColumn, TableEncoder, read_table, to_numbers
 class Roles(NamedTuple):
     """What the columns of a table mean."""
 
-    target: str
+    targets: list[str]
     groups: str | None
     weight: str | None
     time: str | None
@@ -54,33 +55,34 @@ def fit_table(
     split : TestSplit or None
         The test rows.
     """
-    target, groups, weight = roles.target, roles.groups, roles.weight
+    targets, groups, weight = roles.targets, roles.groups, roles.weight
     others = [name for name in (groups, weight, *roles.drop) if name is not None]
     named = [*others, *roles.use, *([] if roles.time is None else [roles.time])]
-    all_rows, split = as_inputs(read_rows(path, target, named, messages), roles.use), None
+    all_rows, split = as_inputs(read_rows(path, targets, named, messages), roles.use), None
     rows = all_rows
     if test is not None:
         size, seed = test
         split = split_rows(rows, size, time=roles.time, groups=groups, seed=seed)
         rows = split.train
-    table = training_table(rows, target, others, messages)
+    table = training_table(rows, targets, others, messages)
     if split is not None and split.is_random and (time := _ordering_date(all_rows, table.encoder)):
         messages.note(
             f"the rows are in the order of {time!r}, and random test rows lie among the training "
             f"rows. If the model is for later rows, test it on the last ones: --time {time!r}"
         )
-    if not bounded and may_fall_below_zero(rows[target]):
+    if not bounded and all(may_fall_below_zero(rows[target]) for target in targets):
+        are = "is" if len(targets) == 1 else "are"
         messages.note(
-            f"{target} is never negative. --lower 0 (in Python bounds=(0, None)) keeps the "
-            "predictions there as well."
+            f"{' and '.join(targets)} {are} never negative. --lower 0 (in Python bounds=(0, None)) "
+            "keeps the predictions there as well."
         )
     with messages.warnings_as_notes(but=ColumnWarning):  # the table of columns has said it
         held_out = None
         if validation is not None:
-            held_out = _validation_data(validation, table.encoder, target, weight, messages)
+            held_out = _validation_data(validation, table.encoder, targets, weight, messages)
         fitting(
             table.columns,
-            table.rows[target],
+            observed(table.rows, targets),
             None if weight is None else to_numbers(table.rows[weight], str(path)),
             groups=None if groups is None else group_labels(table.rows, groups),
             validation_data=held_out,
@@ -99,11 +101,11 @@ def _ordering_date(rows: pd.DataFrame, encoder: TableEncoder) -> str | None:
 
 
 def _validation_data(
-    path: Path, encoder: TableEncoder, target: str, weight: str | None, messages: Messages
+    path: Path, encoder: TableEncoder, targets: list[str], weight: str | None, messages: Messages
 ) -> tuple[Any, ...]:
     """Read inputs, targets and, where there are any, weights of the validation rows."""
     frame = read_table(path, text=encoder.categories_)
-    check_columns(frame, [target] if weight is None else [target, weight], path)
-    rows = rows_with_target(frame, target, path, messages)
-    data = select_inputs(rows, encoder, path), rows[target]
+    check_columns(frame, targets if weight is None else [*targets, weight], path)
+    rows = rows_with_targets(frame, targets, path, messages)
+    data = select_inputs(rows, encoder, path), observed(rows, targets)
     return data if weight is None else (*data, to_numbers(rows[weight], str(path)))

@@ -8,19 +8,21 @@ from typing import Any
 
 import pandas as pd
 
-from calibrant.cli._data import check_columns, group_labels, rows_with_target, select_inputs
+from calibrant.cli._data import check_columns, group_labels, rows_with_targets, select_inputs
 from calibrant.cli._output import Messages
 from calibrant.errors import DataError, ParameterError
-from calibrant.estimators import NetworkRegressor
+from calibrant.estimators import MultiOutput, NetworkRegressor
 from calibrant.forecasting import Forecaster
 from calibrant.models import load_model
 from calibrant.recalibration import Recalibrator
 from calibrant.tables import read_table
 
+TableModel = NetworkRegressor | Recalibrator | MultiOutput
 
-def load_table_model(path: Path) -> NetworkRegressor | Recalibrator:
+
+def load_table_model(path: Path) -> TableModel:
     """Load a model that predicts rows of a table; a forecaster is not one."""
-    model: NetworkRegressor | Recalibrator | Forecaster = load_model(path)
+    model: TableModel | Forecaster = load_model(path)
     if isinstance(model, Forecaster):
         raise DataError(
             f"{path} holds a Forecaster, which goes on with its own series and takes no other "
@@ -29,16 +31,21 @@ def load_table_model(path: Path) -> NetworkRegressor | Recalibrator:
     return model
 
 
-def innermost(model: NetworkRegressor | Recalibrator) -> NetworkRegressor:
-    """Return the network that a model is or wraps: it knows the columns."""
+def innermost(model: TableModel) -> NetworkRegressor:
+    """Return the network that a model is or wraps, or that of its first output.
+
+    It knows the columns.
+    """
     inner: Any = model
     while hasattr(inner, "model_"):
         inner = inner.model_
+    if isinstance(inner, MultiOutput):
+        inner = next(iter(inner.models_.values()))
     network: NetworkRegressor = inner
     return network
 
 
-def categorical_columns(model: NetworkRegressor | Recalibrator) -> list[str]:
+def categorical_columns(model: TableModel) -> list[str]:
     """Columns that were categorical when the model was fitted."""
     encoder = innermost(model).encoder_
     return [] if encoder is None else list(encoder.categories_)
@@ -53,29 +60,31 @@ def fitted_target(model: NetworkRegressor | Recalibrator, path: Path) -> str:
 
 
 def read_observed(
-    models: Iterable[NetworkRegressor | Recalibrator],
+    models: Iterable[TableModel],
     path: Path,
-    names: list[str],
+    targets: list[str],
+    others: list[str],
     messages: Messages,
 ) -> pd.DataFrame:
-    """Read the rows whose target is known, for these models.
+    """Read the rows whose targets are known, for these models.
 
     Parameters
     ----------
     models : iterable of fitted models
     path : Path
-    names : list of str
-        Columns that must be there, the target first.
+    targets : list of str
+    others : list of str
+        Columns that must be there as well.
     messages : Messages
     """
     text = {name for model in models for name in categorical_columns(model)}
     with messages.warnings_as_notes():
         frame = read_table(path, text=text)
-    check_columns(frame, names, path)
-    return rows_with_target(frame, names[0], path, messages)
+    check_columns(frame, [*targets, *others], path)
+    return rows_with_targets(frame, targets, path, messages)
 
 
-def _group_columns(model: NetworkRegressor | Recalibrator) -> list[str]:
+def _group_columns(model: TableModel) -> list[str]:
     """Columns that a model, or one inside it, was recalibrated by."""
     inner: Any = model
     names: list[str] = []
@@ -86,7 +95,7 @@ def _group_columns(model: NetworkRegressor | Recalibrator) -> list[str]:
 
 
 def model_inputs(
-    model: NetworkRegressor | Recalibrator,
+    model: TableModel,
     frame: pd.DataFrame,
     path: Path,
     *,

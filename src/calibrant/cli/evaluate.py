@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calibrant.distributions import Distribution
-    from calibrant.estimators import NetworkRegressor
+    from calibrant.estimators import MultiOutput, NetworkRegressor
     from calibrant.metrics import Evaluation
     from calibrant.recalibration import Recalibrator
     from calibrant.tables import ParquetSource
@@ -59,11 +60,21 @@ def evaluate(
     check_output(report, force=force)
     from calibrant.cli._data import group_labels
     from calibrant.cli._models import fitted_target, load_table_model, read_observed
+    from calibrant.estimators import MultiOutput
     from calibrant.metrics import evaluate as evaluate_forecast
 
     messages = Messages(quiet=quiet)
     paths = _by_name([model, *(against or [])])
-    models = {name: load_table_model(path) for name, path in paths.items()}
+    loaded = {name: load_table_model(path) for name, path in paths.items()}
+    if joint := [each for each in loaded.values() if isinstance(each, MultiOutput)]:
+        if target or against or report is not None or as_markdown:
+            raise ParameterError(
+                "Several outputs are evaluated without --target, --against, --report and "
+                "--markdown. In Python, each of model.models_ has a report of its own."
+            )
+        _evaluate_outputs(joint[0], data, group or [], coverage, messages, as_json=as_json)
+        return
+    models = {name: each for name, each in loaded.items() if not isinstance(each, MultiOutput)}
     first = next(iter(models))
     column = target or fitted_target(models[first], paths[first])
     if not against and report is None:  # which need all rows in memory
@@ -74,7 +85,7 @@ def evaluate(
             result = _evaluate_source(models[first], source, data, group or [], coverage, messages)
             _write(result, {first: result}, as_json=as_json, as_markdown=as_markdown)
             return
-    rows = read_observed(models.values(), data, [column, *(group or [])], messages)
+    rows = read_observed(models.values(), data, [column], group or [], messages)
     with messages.warnings_as_notes():
         forecasts = {name: _predict(each, rows, data, column) for name, each in models.items()}
     y = rows[column]
@@ -93,7 +104,7 @@ def evaluate(
 
 
 def _write(
-    result: Any, results: dict[str, Evaluation], *, as_json: bool, as_markdown: bool
+    result: Any, results: Mapping[str, Evaluation], *, as_json: bool, as_markdown: bool
 ) -> None:
     """Write the result, and the groups of every model below it."""
     if as_json:
@@ -103,6 +114,29 @@ def _write(
     else:
         write_out(str(result))
         _write_groups(results)
+
+
+def _evaluate_outputs(
+    model: MultiOutput,
+    data: Path,
+    groups: list[str],
+    coverage: float,
+    messages: Messages,
+    *,
+    as_json: bool,
+) -> None:
+    """Evaluate a model of several outputs, and write the result."""
+    from calibrant.cli._data import group_labels
+    from calibrant.cli._models import model_inputs, read_observed
+    from calibrant.metrics import evaluate as evaluate_forecast
+
+    targets = list(model.models_)
+    rows = read_observed([model], data, targets, groups, messages)
+    with messages.warnings_as_notes():
+        dist = model.predict_dist(model_inputs(model, rows, data, without=targets))
+    labels = {name: group_labels(rows, name) for name in groups} or None
+    result = evaluate_forecast(dist, rows[targets], labels, coverage=coverage)
+    _write(result, result.outputs, as_json=as_json, as_markdown=False)
 
 
 def _evaluate_source(
@@ -153,7 +187,7 @@ def _compared(results: dict[str, Evaluation]) -> Any:
     return Comparison(results, compare_scores(crps))
 
 
-def _write_groups(results: dict[str, Evaluation]) -> None:
+def _write_groups(results: Mapping[str, Evaluation]) -> None:
     """Write the calibration of each group, under the model's name if there are several."""
     for name, result in results.items():
         if result.groups is not None:

@@ -18,8 +18,8 @@ from calibrant.methods import METHODS
 
 if TYPE_CHECKING:
     from calibrant.cli._split import TestSplit
-    from calibrant.estimators import NetworkRegressor
-    from calibrant.metrics import Evaluation
+    from calibrant.estimators import MultiOutput, NetworkRegressor
+    from calibrant.metrics import Evaluation, JointEvaluation
 
 QUALITIES = ("fast", "default", "best")
 
@@ -29,6 +29,9 @@ Train = Annotated[
         help="Table to learn from: .csv, .csv.gz, .parquet; or Parquet by folder or pattern.",
         metavar="TRAIN",
     ),
+]
+Targets = Annotated[
+    list[str], option.column("--target", help="Column to predict; repeatable: predicted jointly.")
 ]
 Out = Annotated[Path, option.folder(help="Folder to save the model in.")]
 Method = Annotated[
@@ -77,7 +80,7 @@ Upper = Annotated[float | None, typer.Option(help="Upper bound of the target.", 
 
 def fit(
     train: Train,
-    target: option.Target,
+    target: Targets,
     out: Out,
     method: Method = "mmd",
     quality: Quality = "default",
@@ -106,7 +109,8 @@ def fit(
     """Fit a model to a table and save it; with --test-size also evaluate it.
 
     Columns may hold numbers, text, dates, durations, true and false, and gaps; how each is read
-    is told. The columns of --groups and --weight are not learned from.
+    is told. The columns of --groups and --weight are not learned from. Several targets share the
+    bounds of --lower and --upper.
     """
     from calibrant.persistence import check_free
 
@@ -117,17 +121,23 @@ def fit(
         raise ParameterError("--time says which rows to test on: pass --test-size as well.")
     if minutes is not None and method != "mmd":
         raise ParameterError(f"--minutes is for --method mmd, got --method {method}.")
+    targets = list(dict.fromkeys(target))
+    if len(targets) > 1 and engine == "ray":
+        raise ParameterError("--engine ray fits one --target at a time: run it for each of them.")
     from calibrant.cli._cluster import fit_members_on_cluster, fit_on_cluster, is_parquet
     from calibrant.cli._fit_table import Roles, fit_table
     from calibrant.cli._streams import large_source
+    from calibrant.estimators import MultiOutput
 
     messages = Messages(quiet=quiet)
     how: dict[str, Any] = {"random_state": seed, "device": device, "bounds": bounds}
     how |= {} if minutes is None else {"time_budget": 60.0 * minutes}
-    model = make_model(method, quality, epochs, verbose=messages.shows_progress, **how)
+    network = make_model(method, quality, epochs, verbose=messages.shows_progress, **how)
     if params is not None:
-        _set_params(model, params)
+        _set_params(network, params)
+    model = network if len(targets) == 1 else MultiOutput(network)
     in_memory = {
+        "--target": len(targets) > 1,
         "--groups": groups,
         "--weight": weight,
         "--validation": validation,
@@ -144,23 +154,23 @@ def fit(
             )
         where: dict[str, Any] = {"address": address, "workers": workers, "storage": storage}
         with messages.warnings_as_notes():
-            n_rows = fit_on_cluster(model, train, target, drop or [], **where)
-    elif not needs_memory and (source := large_source(train, target, drop or [])) is not None:
+            n_rows = fit_on_cluster(network, train, targets[0], drop or [], **where)
+    elif not needs_memory and (source := large_source(train, targets[0], drop or [])) is not None:
         n_rows = source.n_rows
         messages.say(f"{n_rows:,} rows, too many to be held in memory, are streamed.")
         with messages.warnings_as_notes():
-            model.fit(source)
+            network.fit(source)
     else:
         fitting: Callable[..., object] = model.fit
         if engine == "ray":
-            fitting = partial(fit_members_on_cluster, model, address, workers)
-        roles = Roles(target, groups, weight, time, drop or [], use or [])
+            fitting = partial(fit_members_on_cluster, network, address, workers)
+        roles = Roles(targets, groups, weight, time, drop or [], use or [])
         share = None if test_size is None else (test_size, seed)
         n_rows, split = fit_table(
             fitting, train, roles, validation, share, messages, bounded=lower is not None
         )
     summary = _save(model, out, n_rows, validation, messages, force=force)
-    found = None if split is None else _evaluated(model, split, target, train, messages)
+    found = None if split is None else _evaluated(model, split, targets, train, messages)
     tried = (
         f"Try: calibrant evaluate {out} TEST"
         if found is None
@@ -175,7 +185,7 @@ def fit(
 
 
 def _save(
-    model: NetworkRegressor,
+    model: NetworkRegressor | MultiOutput,
     out: Path,
     n_rows: int,
     validation: Path | None,
@@ -187,15 +197,21 @@ def _save(
     with uninterrupted(out):
         model.save(out, overwrite=force)
     summary = fit_summary(model, n_rows=n_rows)
-    messages.say(in_words(summary, validation))
-    messages.say(stage_table(summary))
+    for each in summary.get("outputs", [summary]):
+        messages.say(in_words(each, validation))
+        messages.say(stage_table(each))
     return summary
 
 
 def _evaluated(
-    model: NetworkRegressor, split: TestSplit, target: str, path: Path, messages: Messages
-) -> Evaluation:
+    model: NetworkRegressor | MultiOutput,
+    split: TestSplit,
+    targets: list[str],
+    path: Path,
+    messages: Messages,
+) -> Evaluation | JointEvaluation:
     """Evaluate the model on the rows that were set aside, and say which they are."""
+    from calibrant.cli._data import observed
     from calibrant.cli._models import model_inputs
     from calibrant.metrics import evaluate
 
@@ -205,7 +221,7 @@ def _evaluated(
     )
     with messages.warnings_as_notes():
         dist = model.predict_dist(model_inputs(model, split.test, path))
-    return evaluate(dist, split.test[target])
+    return evaluate(dist, observed(split.test, targets))
 
 
 def _set_params(model: NetworkRegressor, path: Path) -> None:

@@ -93,6 +93,15 @@ def as_container(
     return pd.DataFrame(columns, index=like.index if isinstance(like, pd.DataFrame) else None)
 
 
+def read_stream(X: Any) -> Any:
+    """Return an Arrow stream as a table: some can be read only once; other input as it is."""
+    if container_of(X) != "arrow":
+        return X
+    import pyarrow as pa
+
+    return pa.table(X)
+
+
 def container_of(X: Any) -> Container:
     """Return the kind of a user's table: pandas also for arrays and tensors."""
     package = package_of(X)

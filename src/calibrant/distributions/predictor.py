@@ -14,8 +14,8 @@ from calibrant.distributions._base import Distribution
 from calibrant.distributions.prediction_table import (
     Container,
     as_container,
-    container_of,
     prediction_columns,
+    read_stream,
 )
 
 
@@ -84,10 +84,7 @@ class DistributionPredictor:
         0   2.0     1.0      0.72      3.28        0.36
         1   6.0     1.0      4.72      7.28        4.36
         """
-        if container_of(X) == "arrow":
-            import pyarrow as pa
-
-            X = pa.table(X)  # some streams can be read only once
+        X = read_stream(X)
         bounds = {
             "interval": partial(self.predict_interval, X),
             "quantiles": partial(self.predict_quantiles, X),

@@ -15,6 +15,12 @@ from sklearn.utils import check_random_state
 from calibrant.checks import Array
 from calibrant.distributions.copula import rank_correlation
 from calibrant.distributions.joint import JointDistribution
+from calibrant.distributions.prediction_table import (
+    Container,
+    as_container,
+    prediction_columns,
+    read_stream,
+)
 from calibrant.errors import DataError, ModelFileError, ParameterError
 from calibrant.estimators.base import NetworkRegressor
 from calibrant.estimators.batched_fit import train_alike
@@ -133,6 +139,30 @@ class MultiOutput(FittedModel, MultiOutputMixin, BaseEstimator):
     def predict_quantiles(self, X: Any, alpha: ArrayLike = (0.1, 0.5, 0.9)) -> Array:
         """Quantiles of each output, (n, m, L), or (n, m) for one level."""
         return self.predict_dist(X).ppf(alpha)
+
+    def predict_table(
+        self,
+        X: Any,
+        coverage: ArrayLike = 0.9,
+        alpha: ArrayLike = (),
+        *,
+        container: Container | None = None,
+    ) -> Any:
+        """Means, spreads, intervals and quantiles of each output as a table with named columns.
+
+        Parameters
+        ----------
+        X, coverage, alpha, container : as in `predict_table` of the estimator
+            Names begin with that of the output, such as ``y0_mean`` and ``y0_lower_90``.
+        """
+        X = read_stream(X)
+        dist = self.predict_dist(X)
+        columns = {
+            f"{output}_{name}": values
+            for output, marginal in zip(dist.names, dist.marginals, strict=True)
+            for name, values in prediction_columns(marginal, coverage, alpha).items()
+        }
+        return as_container(columns, container, like=X)
 
     def _clones(self, n_outputs: int) -> list[NetworkRegressor]:
         """One estimator per output, all with the same seed and so with the same held-out rows."""
