@@ -154,6 +154,14 @@ def test_several_inputs(rows, quick) -> None:
         assert len(model.predict_dist(inputs)) == 500
 
 
+def test_samples_of_inputs_of_different_shapes(rows, quick) -> None:
+    X, y = (part[:100] for part in rows[:2])
+    samples = [(torch.zeros(1, 2, 2), torch.as_tensor(row)) for row in X]
+    model = calibrate(TwoInputs(), samples, y, learner=quick)
+    assert model.features(samples) is None
+    np.testing.assert_allclose(model.predict(samples), 2 * X[:, 0], rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("answer", "options", "message"),
     [

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
 
 from calibrant import calibrate
@@ -115,6 +116,18 @@ def test_frames_with_text_are_features(quick) -> None:
     np.testing.assert_allclose(other.predict_dist(pl.from_pandas(frame)).stddev, spread, rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [pl.DataFrame, pa.table])
+def test_polars_and_arrow_go_in_and_come_out(kind, rows, fresh, quick) -> None:
+    X, new = (kind({f"x{j}": each[:300, j] for j in range(3)}) for each in (rows[0], fresh[0]))
+    y = rows[1][:300]
+    for model in (LinearRegression(), LinearRegression().fit(X, y)):  # cross-fitted, and as it is
+        calibrated = calibrate(model, X, y, learner=quick)
+        found = calibrated.predict_table(new, coverage=0.5)
+        assert type(found) is type(X)
+        expected = calibrated.predict_dist(new).interval(0.5)[:, 0]
+        np.testing.assert_array_equal(np.asarray(found["lower_50"]), expected)
+
+
 def test_few_rows_do_without_a_network(rows, fresh) -> None:
     X, y, _ = rows
     model = calibrate(LinearRegression(), X[:100], y[:100])
@@ -173,6 +186,8 @@ def test_bad_input_says_what_to_do(rows) -> None:
         calibrate(fitted, X, np.where(np.arange(1200) == 3, np.nan, y))
     with pytest.raises(ParameterError, match="got the class LinearRegression"):
         calibrate(LinearRegression, X, y)
+    with pytest.raises(ParameterError, match="LogisticRegression is a classifier"):
+        calibrate(LogisticRegression(), X, y > 0)
     with pytest.raises(ParameterError, match='location must be "keep" or "learn"'):
         calibrate(fitted, X, y, location="move")
     with pytest.raises(ParameterError, match="refine trains networks"):

@@ -27,7 +27,14 @@ def table_or_none(X: Any) -> Any:
         ]
         return pd.concat(tables, axis=1) if tables else None
     local = to_local(X)
-    if isinstance(local, list) and local and np.ndim(local[0]) == 1:
+    if isinstance(local, list) and local and _is_row(local[0]):
         local = np.asarray(local)
     is_table = getattr(local, "ndim", 0) == 2 and not hasattr(local, "tocsr")
     return local if is_table else None
+
+
+def _is_row(sample: Any) -> bool:
+    try:
+        return np.ndim(sample) == 1
+    except ValueError:  # several inputs of different shapes
+        return False

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
 from torch import Tensor, nn
 
 from calibrant.calibration.answers import as_distribution
@@ -82,6 +83,13 @@ def predict_held_out(
         raise ParameterError(
             "Expected a network, a model with predict or predict_dist, a function of X, or "
             f"predictions as the first argument, got {shown}."
+        )
+    if getattr(model, "_estimator_type", None) == "classifier" or isinstance(
+        model, ClassifierMixin
+    ):
+        raise ParameterError(
+            f"{type(model).__name__} is a classifier: it predicts labels, which have no intervals. "
+            "Pass a regressor."
         )
     ask = how_to_ask(model, how.levels)
     own = X if len(rows) == len(y) else take_rows(X, rows)

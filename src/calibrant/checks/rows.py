@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.checks.arrays import Index
+from calibrant.checks.arrays import Index, package_of
 from calibrant.errors import DataError
 
 
@@ -36,7 +36,7 @@ def take_rows(X: Any, rows: Index) -> Any:
 
     Parameters
     ----------
-    X : frame, array, tensor, sparse matrix, data set, or dict or tuple of them
+    X : frame, Arrow table, array, tensor, sparse matrix, data set, or dict or tuple of them
     rows : array of shape (m,)
     """
     if isinstance(X, Mapping):
@@ -45,4 +45,6 @@ def take_rows(X: Any, rows: Index) -> Any:
         return tuple(take_rows(part, rows) for part in X)
     if hasattr(X, "iloc"):
         return X.iloc[rows]
+    if package_of(X) == "pyarrow":
+        return X.take(rows)
     return X[rows] if hasattr(X, "shape") else [X[int(row)] for row in rows]
