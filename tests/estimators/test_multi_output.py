@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import is_regressor
+from sklearn.model_selection import cross_val_score
+from sklearn.utils import get_tags
 
 from calibrant import MultiOutput, datasets, evaluate, load_model
 from calibrant.errors import DataError, DataWarning, ModelFileError, NotFittedError, ParameterError
@@ -199,3 +202,13 @@ def test_pollutants_of_air_quality() -> None:
     result = evaluate(model.predict_dist(test[inputs]), test[outputs])
     assert model.correlation_[0, 1] > 0.2
     assert result.energy_score.value < result.energy_score.independent
+
+
+def test_scikit_learn_sees_a_regressor_of_several_outputs() -> None:
+    model = MultiOutput(HeteroscedasticRegressor(hidden=(8,), epochs=5, random_state=0))
+    tags = get_tags(model)
+    assert is_regressor(model)
+    assert tags.target_tags.multi_output
+    assert tags.input_tags.allow_nan
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    assert cross_val_score(model, X, X, cv=2).shape == (2,)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from calibrant.calibration import CalibratedModel
 from calibrant.cli._data import check_columns, group_labels, rows_with_targets, select_inputs
 from calibrant.cli._output import Messages
 from calibrant.errors import DataError, ParameterError
@@ -17,7 +18,8 @@ from calibrant.models import load_model
 from calibrant.recalibration import Recalibrator
 from calibrant.tables import read_table
 
-TableModel = NetworkRegressor | Recalibrator | MultiOutput
+TableModel = NetworkRegressor | Recalibrator | CalibratedModel | MultiOutput
+OneOutput = NetworkRegressor | Recalibrator | CalibratedModel
 
 
 def load_table_model(path: Path) -> TableModel:
@@ -28,6 +30,11 @@ def load_table_model(path: Path) -> TableModel:
             f"{path} holds a Forecaster, which goes on with its own series and takes no other "
             f"rows. In Python, calibrant.load_model({str(path)!r}) forecasts with it."
         )
+    if not isinstance(innermost(model), NetworkRegressor):
+        raise DataError(
+            f"{path} corrects predictions that are made elsewhere, and predicts no rows itself. In "
+            f"Python: calibrant.load_model({str(path)!r}).recalibrate(predictions, X)."
+        )
     return model
 
 
@@ -37,8 +44,9 @@ def innermost(model: TableModel) -> NetworkRegressor:
     It knows the columns.
     """
     inner: Any = model
-    while hasattr(inner, "model_"):
-        inner = inner.model_
+    while hasattr(inner, "model_") or isinstance(inner, CalibratedModel):
+        calibrated = isinstance(inner, CalibratedModel)
+        inner = getattr(inner.source, "model", None) if calibrated else inner.model_
     if isinstance(inner, MultiOutput):
         inner = next(iter(inner.models_.values()))
     network: NetworkRegressor = inner
@@ -51,7 +59,7 @@ def categorical_columns(model: TableModel) -> list[str]:
     return [] if encoder is None else list(encoder.categories_)
 
 
-def fitted_target(model: NetworkRegressor | Recalibrator, path: Path) -> str:
+def fitted_target(model: OneOutput, path: Path) -> str:
     """Return the name of the target that a model was fitted to."""
     name = innermost(model).target_name_
     if name is None:

@@ -16,10 +16,10 @@ from calibrant.errors import ParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from calibrant.cli._models import OneOutput
     from calibrant.distributions import Distribution
-    from calibrant.estimators import MultiOutput, NetworkRegressor
+    from calibrant.estimators import MultiOutput
     from calibrant.metrics import Evaluation
-    from calibrant.recalibration import Recalibrator
     from calibrant.tables import ParquetSource
 
 Data = Annotated[
@@ -37,7 +37,7 @@ Report = Annotated[
 class Forecast(NamedTuple):
     """What a model predicts for the rows of a table, and from which inputs."""
 
-    model: NetworkRegressor | Recalibrator
+    model: OneOutput
     inputs: Any
     dist: Distribution
 
@@ -140,7 +140,7 @@ def _evaluate_outputs(
 
 
 def _evaluate_source(
-    model: NetworkRegressor | Recalibrator,
+    model: OneOutput,
     source: ParquetSource,
     data: Path,
     groups: list[str],
@@ -170,9 +170,7 @@ def _by_name(paths: list[Path]) -> dict[str, Path]:
     return short if len(short) == len(paths) else {str(path): path for path in paths}
 
 
-def _predict(
-    model: NetworkRegressor | Recalibrator, rows: pd.DataFrame, data: Path, target: str
-) -> Forecast:
+def _predict(model: OneOutput, rows: pd.DataFrame, data: Path, target: str) -> Forecast:
     from calibrant.cli._models import model_inputs
 
     inputs = model_inputs(model, rows, data, without=[target])

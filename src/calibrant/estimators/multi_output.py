@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MultiOutputMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
+from sklearn.utils import check_random_state, get_tags
 
 from calibrant.checks import Array
 from calibrant.distributions.copula import rank_correlation
@@ -32,7 +32,7 @@ from calibrant.training import resolve_device
 
 
 @savable_model
-class MultiOutput(FittedModel, MultiOutputMixin, BaseEstimator):
+class MultiOutput(FittedModel, RegressorMixin, MultiOutputMixin, BaseEstimator):
     """Predict several outputs jointly: marginals by any network method, joined by a copula.
 
     Every output gets a model of its own, on the same held-out rows. The PIT values of these rows
@@ -183,6 +183,11 @@ class MultiOutput(FittedModel, MultiOutputMixin, BaseEstimator):
         for model in models:
             model.random_state = state
         return models
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
 
     # ---- save and load ----------------------------------------------------------------------
 
