@@ -1,6 +1,7 @@
 """What `calibrate` gains around LightGBM, a quantile forest and RealMLP, beside rivals.
 
     python benchmarks/calibrate.py run                    # measure what is missing
+    python benchmarks/calibrate.py chance                 # simulate what chance alone does to ECPE
     python benchmarks/calibrate.py                        # print what is stored
     python benchmarks/calibrate.py --docs docs/tutorials/calibrate.md
 
@@ -28,6 +29,7 @@ from quality_pages import between_marks
 from calibrant.experiments.layout import Table
 
 RESULTS = Path(__file__).parent / "results" / "calibrate.jsonl"
+CHANCE = RESULTS.with_name("calibrate_chance.json")
 PAPER = (
     "power_plant", "protein", "naval", "wine", "bike_sharing", "pickups", "pm25", "metro_traffic",
     "air_quality",
@@ -36,6 +38,12 @@ DEVELOPMENT = (
     "california", "diamonds", "kin8nm", "pumadyn32nm", "elevators", "abalone", "skillcraft",
 )  # fmt: skip
 TABLES = (*PAPER, *DEVELOPMENT)
+ROWS = {  # whose target is known
+    "power_plant": 9568, "protein": 45730, "naval": 11934, "wine": 4898, "bike_sharing": 17379,
+    "pickups": 29101, "pm25": 41757, "metro_traffic": 48204, "air_quality": 7718,
+    "california": 20640, "diamonds": 53940, "kin8nm": 8192, "pumadyn32nm": 8192,
+    "elevators": 16599, "abalone": 4177, "skillcraft": 3338,
+}  # fmt: skip
 MOST_ROWS = 2_000
 
 
@@ -50,13 +58,18 @@ def rows_of(name: str, split: int) -> tuple[np.ndarray, ...]:
         x = np.where(np.isnan(x), np.nanmedian(x, axis=0), x)
     else:
         x, y = development_table(name)
-    known = np.flatnonzero(np.isfinite(y))
+    train, test = divided(np.flatnonzero(np.isfinite(y)), split)
+    return x[train], y[train], x[test], y[test]
+
+
+def divided(known: np.ndarray, split: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to train on and to test on, of those whose target is known."""
     order = np.random.RandomState(split).permutation(known)
     train, test = order[:MOST_ROWS], order[max(MOST_ROWS, int(0.8 * len(order))) :][:MOST_ROWS]
     if len(order) < 2 * MOST_ROWS:
         cut = int(0.8 * len(order))
         train, test = order[:cut][:MOST_ROWS], order[cut:]
-    return x[train], y[train], x[test], y[test]
+    return train, test
 
 
 # ---- methods: each fits and returns a model with predict_dist ------------------------------------
@@ -107,10 +120,13 @@ def calibrated_realmlp(x: np.ndarray, y: np.ndarray) -> Any:
     loss = f"multi_pinball({','.join(f'{level:.2f}' for level in levels)})"
     options = {"device": "cpu", "n_threads": 1, "n_epochs": 64, "random_state": 0}
     network = RealMLP_TD_Regressor(train_metric_name=loss, val_metric_name=loss, **options)
-    cut = int(0.7 * len(y))  # every fit of it has another calibration: one fit, and rows of its own
+    cut = int(
+        (1 - KEPT) * len(y)
+    )  # every fit of it has another calibration: one fit, and rows of its own
     return calibrate(network.fit(x[:cut], y[:cut]), x[cut:], y[cut:], levels=levels)
 
 
+KEPT = 0.3  # share of the training rows that RealMLP is calibrated on, without being fitted to them
 METHODS: dict[str, Callable[[np.ndarray, np.ndarray], Any]] = {
     "calibrate": ours,
     "split": split_conformal,
@@ -152,6 +168,73 @@ def measure(name: str, method: str, split: int) -> dict[str, Any]:
         result["crps_before"] = float(before.crps(y_test).mean())
         result["ecpe_before"] = float(ecpe(before, y_test)) / limit
     return result
+
+
+# ---- what chance alone does ---------------------------------------------------------------------
+
+# Name of a forecaster -> share of the training rows that its map is learned from, and splits.
+PERFECT = {
+    "calibrated by construction": (0.0, 5),
+    "but for a map learned from all training rows (`calibrate`)": (1.0, 5),
+    "but for a map learned from all training rows, 2 splits (forest)": (1.0, 2),
+    "but for a map learned from 30% of them (RealMLP)": (KEPT, 5),
+}
+
+
+def chance_ecpe(name: str, share: float, splits: int, rng: np.random.Generator) -> float:
+    """Mean ECPE, in limits, of one perfect forecaster on the splits of a set.
+
+    Its PIT values are uniform, those of a row the same in all splits. With a share above 0 they go
+    through a map that is learned from so many training rows, not shrunk: the noise that any map
+    brings where the model needs one.
+    """
+    from calibrant.metrics import noise_floor
+    from calibrant.recalibration import fit_pit_map
+
+    levels, found = np.arange(1, 100) / 100, []
+    pit = rng.random(ROWS[name])
+    for split in range(splits):
+        train, test = divided(np.arange(ROWS[name]), split)
+        own = pit[test]
+        if share:
+            own = fit_pit_map(pit[train[-round(share * len(train)) :]], shrink=False)(own)
+        covered = np.searchsorted(np.sort(np.abs(2 * own - 1)), levels, side="right") / len(own)
+        found.append(np.mean(np.abs(covered - levels)) / noise_floor(len(own)).ecpe_range[1])
+    return float(np.mean(found))
+
+
+def simulate(draws: int) -> None:
+    """Store on how many sets perfect forecasters stay below 1.3 and 1.5 limits."""
+    rng, stored = np.random.default_rng(0), {}
+    for title, (share, splits) in PERFECT.items():
+        limits = np.array(
+            [[chance_ecpe(name, share, splits, rng) for name in TABLES] for _ in range(draws)]
+        )
+        sets = {str(most): np.sum(limits <= most, axis=1) for most in (1.3, 1.5)}
+        stored[title] = {
+            "mean": float(limits.mean()),
+            "sets": {
+                most: [float(n.mean()), *np.quantile(n, [0.05, 0.95]).tolist()]
+                for most, n in sets.items()
+            },
+        }
+        print(title, stored[title], flush=True)
+    CHANCE.write_text(json.dumps(stored, indent=2) + "\n")
+
+
+def chance_lines() -> list[str]:
+    """What was simulated, one line for each forecaster."""
+    lines = []
+    for title, each in json.loads(CHANCE.read_text()).items():
+        counts = [
+            f"at most {most} on {mean:.1f} ({low:.0f} to {high:.0f})"
+            for most, (mean, low, high) in each["sets"].items()
+        ]
+        lines.append(
+            f"by chance, a perfect forecaster {title}: mean ECPE {each['mean']:.2f} limits, "
+            f"{', '.join(counts)} of {len(TABLES)} sets"
+        )
+    return lines
 
 
 # ---- runs and tables -----------------------------------------------------------------------------
@@ -257,6 +340,7 @@ def sentences(results: pd.DataFrame) -> str:
             f"{(limits <= 1.5).sum()} of {len(limits)} sets"
             + ("" if name in QUANTILE_MODELS else f"; median {own.seconds.median():.1f} s")
         )
+    lines += chance_lines()
     others = [each for each in RIVALS if each in set(results.method)]
     lines += [versus(results, "calibrate", other) for other in others]
     lines += [never_worse(results, each) for each in QUANTILE_MODELS if each in set(results.method)]
@@ -276,15 +360,18 @@ def show(docs: Path | None) -> None:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="?", choices=["show", "run"], default="show")
+    parser.add_argument("what", nargs="?", choices=["show", "run", "chance"], default="show")
     parser.add_argument("--tables", nargs="*", default=list(TABLES))
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--splits", type=int, default=5, help="only the first so many")
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--draws", type=int, default=50, help="of chance")
     parser.add_argument("--docs", type=Path, help="page to update between its marks")
     options = parser.parse_args()
     if options.what == "run":
         run(options.tables, options.methods, options.splits, options.minutes)
+    if options.what == "chance":
+        simulate(options.draws)
     show(options.docs)
 
 
