@@ -38,6 +38,17 @@ def load_table_model(path: Path) -> TableModel:
     return model
 
 
+def load_one_output(path: Path) -> OneOutput:
+    """Load a model of one target."""
+    model = load_table_model(path)
+    if isinstance(model, MultiOutput):
+        raise DataError(
+            f"{path} predicts several outputs. Recalibrate them one by one: calibrant fit with one "
+            "--target each."
+        )
+    return model
+
+
 def innermost(model: TableModel) -> NetworkRegressor:
     """Return the network that a model is or wraps, or that of its first output.
 

@@ -73,18 +73,12 @@ def recalibrate(
 
     check_free(out, overwrite=force)  # before the work, not after it
     from calibrant import recalibration
-    from calibrant.cli._models import fitted_target, load_table_model, model_inputs, read_observed
-    from calibrant.estimators import MultiOutput
+    from calibrant.cli._models import fitted_target, load_one_output, model_inputs, read_observed
     from calibrant.metrics import evaluate
     from calibrant.recalibration.grouping import PREDICTED
 
     messages = Messages(quiet=quiet)
-    fitted = load_table_model(model)
-    if isinstance(fitted, MultiOutput):
-        raise ParameterError(
-            f"{model} predicts several outputs. Recalibrate them one by one: calibrant fit with "
-            "one --target each."
-        )
+    fitted = load_one_output(model)
     column = target or fitted_target(fitted, model)
     groups = list(dict.fromkeys(group or []))
     columns = [name for name in groups if name not in PREDICTED]
