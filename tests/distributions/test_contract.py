@@ -391,7 +391,9 @@ def test_affine_change(name: str, data: st.DataObject) -> None:
     nearer = np.minimum(ALL_LEVELS, 1 - ALL_LEVELS)
     flat = np.exp(dist.log_prob(y)) * dist.stddev[:, None] < 1e-3 * nearer
     assert np.all(flat | (np.abs(moved.ppf(ALL_LEVELS) - there) <= digits))
-    assert np.all(np.abs(moved.mean - loc - scale * dist.mean) <= digits[:, 0])
+    # Means of mixtures under a map are sums in float32, to about 1e-7 standard deviations.
+    single = 2e-7 * scale * dist.stddev if steepness(dist) > 0 else 0.0
+    assert np.all(np.abs(moved.mean - loc - scale * dist.mean) <= digits[:, 0] + single)
     # Rounding may have moved components by the last digits of their places.
     noise = 1e-14 * size / scale
     assert np.all(np.abs(moved.stddev / scale - dist.stddev) <= 1e-6 * dist.stddev + noise)

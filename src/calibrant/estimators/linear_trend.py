@@ -144,8 +144,8 @@ def _range(x: Array, weight: Array) -> tuple[Array, Array]:
 def _pays(x: Array, y: Array, weight: Array, unseen: Array, seed: int) -> bool:
     """Whether a forest predicts the rest of the trend better than the target itself."""
     used = np.flatnonzero(_near(y - unseen, weight) & (weight > 0))
-    deviations = abs(y[used] - np.median(y[used]))
-    if abs(y - unseen)[used].mean() > _MOST_UNEXPLAINED * deviations.mean():
+    unit = abs(y[used] - np.median(y[used])).mean()
+    if abs(y - unseen)[used].mean() > _MOST_UNEXPLAINED * unit:
         return False
     rows = np.random.default_rng(seed).permutation(used)[:_FOREST_ROWS]
 
@@ -157,4 +157,5 @@ def _pays(x: Array, y: Array, weight: Array, unseen: Array, seed: int) -> bool:
         misses = abs(target[rows] - forest.oob_prediction_)
         return float(np.average(misses, weights=weight[rows]))
 
-    return error(y - unseen) <= _MOST_LEFT * error(y)
+    # In units of the target: trees do not split variances near the rounding error of 1.
+    return error((y - unseen) / unit) <= _MOST_LEFT * error(y / unit)
