@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import sys
+from threading import Thread
 
 import pytest
 
 from calibrant.engines import RayFit, as_own_errors, fit_on_ray, predict_on_ray, ray_cluster
+from calibrant.engines import ray as ray_module
 from calibrant.errors import CalibrantError, DataError, MissingDependencyError, ParameterError
 from calibrant.estimators import LaplaceRegressor, MMDRegressor
 
@@ -18,6 +21,27 @@ def test_an_unreachable_address_fails_at_once(address: str) -> None:
         ray_cluster(address).__enter__()
     with pytest.raises(ParameterError, match="not an address host:port"):
         ray_cluster("localhost:port").__enter__()
+
+
+@pytest.mark.parametrize("answer", [b"", b"SSH-2.0-OpenSSH_9.6\r\n", None])
+def test_a_port_of_something_else_fails_at_once(answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray", reason="ray is not installed: extra ray")
+    monkeypatch.setattr(ray_module, "_SECONDS_TO_CONNECT", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            connection.recv(1 << 10)
+            if answer is None:  # never says anything
+                connection.recv(1)
+            connection.sendall(answer or b"")
+            connection.close()
+
+        Thread(target=serve, daemon=True).start()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        said = "timed out" if answer is None else "what answers there is not Ray"
+        with pytest.raises(CalibrantError, match=rf"Cannot connect.*{said}.*is the port right"):
+            ray_cluster(address).__enter__()
 
 
 def test_a_method_that_needs_all_rows_is_refused() -> None:

@@ -22,6 +22,7 @@ from calibrant.engines import (
     map_on_ray,
     ray_cluster,
 )
+from calibrant.engines.ray import _check_reachable
 from calibrant.errors import DataError, DataWarning, MissingFileError
 from calibrant.estimators import HeteroscedasticRegressor, MMDRegressor
 from calibrant.tables import ParquetSource
@@ -166,6 +167,11 @@ def test_models_of_a_back_test_are_trained_side_by_side(ray) -> None:
         for run in (None, make_engine("ray", workers=2, device="cpu"))
     )
     np.testing.assert_allclose(one.dist.ppf(0.9), other.dist.ppf(0.9), rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_running_cluster_is_reachable(ray) -> None:
+    _check_reachable(ray.get_runtime_context().gcs_address)
 
 
 @pytest.mark.slow

@@ -16,6 +16,9 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 _SECONDS_TO_CONNECT = 5.0
 _TASKS_PER_GPU = 4  # small networks leave most of a GPU idle
+# Ray speaks gRPC: a client begins with a preface and a frame SETTINGS, and is sent one as well.
+_HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+_SETTINGS = 4  # type of a frame, its fourth byte
 
 
 def run_on_ray(
@@ -148,7 +151,7 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
 
 
 def _check_reachable(address: str) -> None:
-    """Raise an error at once where nobody answers; Ray itself would try for a minute."""
+    """Raise an error at once where no Ray answers; Ray itself would try for minutes."""
     parts = urlsplit(address if "://" in address else f"//{address}")
     try:
         host, port = parts.hostname, parts.port
@@ -157,9 +160,19 @@ def _check_reachable(address: str) -> None:
     if host is None or port is None:  # "auto", or a name that Ray knows
         return
     try:
-        socket.create_connection((host, port), timeout=_SECONDS_TO_CONNECT).close()
+        with socket.create_connection((host, port), timeout=_SECONDS_TO_CONNECT) as connection:
+            if os.environ.get("RAY_USE_TLS", "0") in ("", "0"):
+                _check_greeting(connection)
     except OSError as error:
         raise CalibrantError(
             f"Cannot connect to a Ray cluster at {address!r}: {error}. Is it running, and is the "
             "port right (6379 of the head node, or ray://HOST:10001 from outside)?"
         ) from error
+
+
+def _check_greeting(connection: socket.socket) -> None:
+    """Raise an `OSError` if a server is silent, or speaks another protocol than Ray's."""
+    connection.sendall(_HTTP2_PREFACE)
+    header = connection.recv(9)
+    if len(header) < 4 or header[3] != _SETTINGS:
+        raise OSError("what answers there is not Ray")
