@@ -22,6 +22,7 @@ from calibrant.tables import (
     CategoryCounts,
     ParquetSource,
     TableEncoder,
+    as_url,
     check_target,
     part_inputs,
     part_target,
@@ -80,6 +81,21 @@ def test_chains_of_filesystems(folder, tmp_path, monkeypatch) -> None:
         assert values(ParquetSource(url)) == list(range(150))
     cached = ParquetSource("simplecache::memory://chained/*.parquet")
     assert cached.files[0].path == "simplecache::memory:///chained/0.parquet"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://bucket/data",
+        "file:///data/*.parquet",
+        "simplecache::s3://bucket/data",
+        "zip://*.parquet::file:///data/a.zip",
+        "/data/a.parquet",
+        "data/*.parquet",
+    ],
+)
+def test_urls_survive_being_read_as_paths(url: str) -> None:
+    assert as_url(Path(url)) == url
 
 
 def test_parts_know_their_rows_in_any_order(folder) -> None:

@@ -30,8 +30,10 @@ class ParquetFile:
 
 
 def as_url(path: Path) -> str:
-    """Return the URL of a path, which loses a slash where it is read as a path; others as text."""
-    return re.sub(r"^([a-z][a-z0-9+.-]+):/(?!/)", r"\1://", str(path))
+    """Return the URL of a path, which loses slashes where it is read as a path; others as text."""
+    text = re.sub(r"(^|::)([a-z][a-z0-9+.-]+):/(?!/)", r"\1\2://", str(path))
+    # "file:///data" names no host: of its three slashes a path keeps one.
+    return re.sub(r"(^|::)(file|local)://(?!/)", r"\1\2:///", text)
 
 
 def find_files(path: str) -> list[str]:
