@@ -46,8 +46,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "tuning": ("experiments",),
     "cli": ("experiments", "tuning"),
 }
-# `model.report(...)` is a convenience that looks upwards; it must stay inside its function.
-LATE_UPWARD = {("distributions", "report"), ("forecasting", "report")}
+# `model.report(...)` and `model.fit(ray_dataset, ...)` are conveniences that look upwards; they
+# must stay inside their functions.
+LATE_UPWARD = {
+    ("distributions", "report"),
+    ("forecasting", "report"),
+    ("estimators", "engines"),
+}
 # Rooms that every room may import; `checks` imports `errors`, and `errors` nothing.
 SHARED = ("errors", "checks")
 # The public face and `python -m calibrant` see every room.

@@ -6,12 +6,14 @@ import socket
 import sys
 from threading import Thread
 
+import numpy as np
 import pytest
 
+from calibrant import engines
 from calibrant.engines import RayFit, as_own_errors, fit_on_ray, predict_on_ray, ray_cluster
 from calibrant.engines import ray as ray_module
 from calibrant.errors import CalibrantError, DataError, MissingDependencyError, ParameterError
-from calibrant.estimators import LaplaceRegressor, MMDRegressor
+from calibrant.estimators import HeteroscedasticRegressor, LaplaceRegressor, MMDRegressor
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9"])
@@ -42,6 +44,31 @@ def test_a_port_of_something_else_fails_at_once(answer, monkeypatch: pytest.Monk
         said = "timed out" if answer is None else "what answers there is not Ray"
         with pytest.raises(CalibrantError, match=rf"Cannot connect.*{said}.*is the port right"):
             ray_cluster(address).__enter__()
+
+
+class RayDataset:
+    """Stands in for a dataset of Ray."""
+
+
+RayDataset.__module__ = "ray.data.dataset"
+
+
+def test_fit_takes_a_ray_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, dataset = MMDRegressor(), RayDataset()
+    monkeypatch.setattr(engines, "fit_on_ray", lambda *data, **options: (*data, options))
+    fitted = model.fit(dataset, label_column="y", scaling_config=1)
+    assert fitted == (model, dataset, {"label_column": "y", "scaling_config": 1})
+    with pytest.raises(ParameterError, match="y can't be passed with a Ray dataset, whose label_"):
+        model.fit(dataset, "y")
+    with pytest.raises(TypeError, match="'label_column': these are for Ray datasets, but X is lis"):
+        model.fit([[0.0]], [1.0], label_column="y")
+
+
+def test_predict_names_what_predicts_a_ray_dataset() -> None:
+    x = np.random.default_rng(0).normal(size=(60, 1))
+    model = HeteroscedasticRegressor(epochs=1, hidden=(4,)).fit(x, x[:, 0])
+    with pytest.raises(DataError, match=r"predict_on_ray of calibrant\.engines predicts it"):
+        model.predict(RayDataset())
 
 
 def test_a_method_that_needs_all_rows_is_refused() -> None:

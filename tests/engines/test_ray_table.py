@@ -60,13 +60,16 @@ def model(dataset, tmp_path_factory: pytest.TempPathFactory) -> MMDRegressor:
     from ray.train import RunConfig
 
     with pytest.warns(DataWarning, match="12 of 1,200 rows left out, they have no 'y'"):
-        return fit_on_ray(
-            MMDRegressor().set_params(**SMALL),
-            dataset,
-            label_column="y",
-            scaling_config=default_scaling(2),
-            run_config=RunConfig(storage_path=str(tmp_path_factory.mktemp("store"))),
-            checkpoint_every=1,
+        return (
+            MMDRegressor()
+            .set_params(**SMALL)
+            .fit(
+                dataset,
+                label_column="y",
+                scaling_config=default_scaling(2),
+                run_config=RunConfig(storage_path=str(tmp_path_factory.mktemp("store"))),
+                checkpoint_every=1,
+            )
         )
 
 

@@ -211,6 +211,23 @@ def test_what_a_source_can_not_do_is_said(tmp_path) -> None:
         HeteroscedasticRegressor().fit(ParquetSource(tmp_path))
 
 
+def test_predictions_of_a_source_are_written(tmp_path) -> None:
+    model = HeteroscedasticRegressor(**SMALL).fit(table().drop(columns="y"), table()["y"])
+    with pytest.raises(DataError, match=r"got ParquetSource: predict_parquet.*evaluate_source"):
+        model.predict(write(tmp_path, table()))
+
+
+def test_a_pyarrow_dataset_needs_a_source(tmp_path) -> None:
+    import pyarrow.dataset
+
+    write(tmp_path, table())
+    dataset = pyarrow.dataset.dataset(tmp_path)
+    with pytest.raises(DataError, match=r"ArrowSource\(dataset, target=\.\.\.\) reads it"):
+        HeteroscedasticRegressor(**SMALL).fit(dataset, "y")
+    with pytest.raises(ParameterError, match=r"anew for every pass, got RecordBatchReader"):
+        ArrowSource(dataset.scanner().to_reader(), target="y")
+
+
 def test_record_batches_of_a_function(tmp_path) -> None:
     import pyarrow as pa
 

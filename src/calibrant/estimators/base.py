@@ -20,7 +20,7 @@ from sklearn.utils._param_validation import StrOptions
 from torch import nn
 
 from calibrant import errors
-from calibrant.checks import name_of
+from calibrant.checks import name_of, package_of
 from calibrant.distributions import Distribution, DistributionPredictor
 from calibrant.errors import ParameterError
 from calibrant.estimators.fit_data import FitData, check_fit_data, may_fall_below_zero
@@ -115,6 +115,7 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
         validation_data: tuple[Any, ...] | None = None,
         groups: ArrayLike | None = None,
         cv: Any = None,
+        **on_ray: Any,
     ) -> Self:
         """Fit the model.
 
@@ -128,7 +129,7 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
             copied as a whole. A network of your own may have several inputs: a dict of arrays
             (n, ...), such as images and a table, is passed to it by name. A `ParquetSource` or
             `ArrowSource`, which has the targets as well, is read part by part, and may be larger
-            than memory.
+            than memory; a `ray.data.Dataset` is fitted to by the workers of its cluster.
         y : array of shape (n,)
         sample_weight : array of shape (n,), optional
             Rows of weight 0 are left out.
@@ -140,17 +141,37 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
         cv : int, splitter or iterable of (train, test), optional
             How rows are held out, for example ``TimeSeriesSplit()``; its last split is used.
             Without it a random fraction of the rows (or groups) is held out.
+        **on_ray
+            For a Ray dataset: `label_column`, `scaling_config` and other options of
+            `calibrant.engines.fit_on_ray`.
 
         Returns
         -------
         self
         """
-        plan = self._plan(
-            X, y, sample_weight, validation_data=validation_data, groups=groups, cv=cv
-        )
+        options = {"validation_data": validation_data, "groups": groups, "cv": cv}
+        if package_of(X) == "ray":
+            return self._fit_on_ray(X, on_ray, y=y, sample_weight=sample_weight, **options)
+        if on_ray:
+            raise TypeError(
+                f"fit() got an unexpected keyword argument {next(iter(on_ray))!r}: these are for "
+                f"Ray datasets, but X is {type(X).__name__}."
+            )
+        plan = self._plan(X, y, sample_weight, **options)
         self._offer_bound(y)
         (trained,) = train([plan])
         return self._finish(plan, trained)
+
+    def _fit_on_ray(self, dataset: Any, on_ray: dict[str, Any], **others: Any) -> Self:
+        from calibrant.engines import fit_on_ray
+
+        given = [name for name, value in others.items() if value is not None]
+        if given:
+            raise ParameterError(
+                f"{given[0]} can't be passed with a Ray dataset, whose label_column is the target "
+                "and whose rows are held out at random."
+            )
+        return fit_on_ray(self, dataset, **on_ray)
 
     def plan(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, **options: Any

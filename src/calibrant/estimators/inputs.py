@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
-from calibrant.checks import Array
+from calibrant.checks import Array, package_of
 from calibrant.errors import CalibrantError, ColumnWarning, DataError, DataWarning
 from calibrant.estimators.several_inputs import check_several
 from calibrant.estimators.windows import Windows
-from calibrant.tables import TableEncoder, as_frame, to_local
+from calibrant.tables import ArrowSource, ParquetSource, TableEncoder, as_frame, to_local
 
 if TYPE_CHECKING:
     from calibrant.estimators.base import NetworkRegressor
@@ -33,6 +33,7 @@ def check_inputs(
     target : array of shape (n,), optional
         With it, whole numbers that turn out to be codes become categories.
     """
+    _refuse_larger(X)
     X = to_local(X)
     several = isinstance(X, Mapping)
     if isinstance(X, np.ndarray) and X.ndim == 3:
@@ -50,6 +51,20 @@ def check_inputs(
     if isinstance(X, Windows):
         return _check_windows(model, X, reset=reset)
     return _check_table(model, X, target, reset=reset)
+
+
+def _refuse_larger(X: Any) -> None:
+    """Say what reads a table that may be larger than memory."""
+    if isinstance(X, ArrowSource | ParquetSource):
+        raise DataError(
+            f"Expected rows in memory, got {type(X).__name__}: predict_parquet writes its "
+            "predictions part by part, evaluate_source scores them."
+        )
+    if package_of(X) == "ray":
+        raise DataError(
+            f"Expected rows in memory, got {type(X).__name__} of Ray: predict_on_ray of "
+            "calibrant.engines predicts it."
+        )
 
 
 def _in_words(steps: int | None, several: bool) -> str:

@@ -26,6 +26,11 @@ def to_local(values: Any) -> Any:
     if package != "pandas" and hasattr(values, "__arrow_c_stream__"):
         return _from_stream(values)
     if package == "pyarrow":  # an array, which is no stream
+        if hasattr(values, "get_fragments"):
+            raise DataError(
+                "Expected rows in memory, got a dataset of pyarrow: ArrowSource(dataset, "
+                "target=...) reads it part by part, for fit, predict_parquet and evaluate_source."
+            )
         return values.to_pandas()
     if package == "torch":
         return values.detach().cpu().numpy()

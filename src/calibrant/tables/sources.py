@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.errors import DataError
+from calibrant.errors import DataError, ParameterError
 from calibrant.tables.parquet_files import (
     ParquetFile,
     as_data_errors,
@@ -143,6 +143,14 @@ class ArrowSource:
     batches: Any
     target: str | None = None
     in_memory_rows: int = IN_MEMORY_ROWS
+
+    def __post_init__(self) -> None:
+        """Check that the batches can be read more than once."""
+        if not (self._is_dataset or callable(self.batches)):
+            raise ParameterError(
+                "batches must be a pyarrow dataset, or a function that returns record batches anew "
+                f"for every pass, got {type(self.batches).__name__}."
+            )
 
     @cached_property
     def schema(self) -> pa.Schema:
