@@ -21,6 +21,7 @@ from calibrant import (
 from calibrant.errors import (
     CalibrantError,
     DataError,
+    DataWarning,
     MissingFileError,
     OutputError,
     OutputExistsError,
@@ -128,6 +129,19 @@ def test_a_file_that_vanishes_leaves_no_predictions(model, source, tmp_path) -> 
     assert [each.name for each in tmp_path.iterdir()] == ["data"]
 
 
+def test_targets_are_not_read_for_predictions(source, tmp_path) -> None:
+    frame = table()
+    frame.loc[300, "y"] = np.inf
+    frame.iloc[250:].to_parquet(tmp_path / "data" / "1.parquet", row_group_size=90)
+    numbers = HeteroscedasticRegressor(epochs=1, hidden=(4,), random_state=0)
+    numbers.fit(frame[["a", "b"]].to_numpy(), table()["y"].to_numpy())
+    changed = ParquetSource(tmp_path / "data", target="y", drop=["key", "side"])
+    predict_parquet(numbers, changed, tmp_path / "out.parquet")
+    found = pd.read_parquet(tmp_path / "out.parquet")
+    expected = numbers.predict(frame[["a", "b"]].to_numpy())
+    np.testing.assert_allclose(found["mean"], expected, rtol=1e-9)
+
+
 def test_bad_arguments_of_predict(model, source, tmp_path) -> None:
     out = tmp_path / "out.parquet"
     with pytest.raises(DataError, match="no column 'id', which keep names"):
@@ -169,7 +183,8 @@ def test_rows_without_target_are_not_evaluated(model, source, tmp_path, monkeypa
     frame = table()
     frame.loc[250:, "y"] = np.nan
     frame.iloc[250:].to_parquet(tmp_path / "data" / "1.parquet", row_group_size=90)
-    found = evaluate_source(model, ParquetSource(tmp_path / "data", target="y"))
+    with pytest.warns(DataWarning, match="250 of 500 rows left out, they have no 'y'"):
+        found = evaluate_source(model, ParquetSource(tmp_path / "data", target="y"))
     assert found.n == 250
     assert len(found.rows.y) < 100
     with pytest.raises(DataError, match="no column 'zone', which groups names"):

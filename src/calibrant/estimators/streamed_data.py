@@ -7,7 +7,6 @@ are kept in memory as well.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +16,7 @@ import pandas as pd
 import torch
 
 from calibrant.checks import Array, Flags, Index
-from calibrant.errors import DataError, DataWarning
+from calibrant.errors import DataError
 from calibrant.estimators.fit_data import FitData, Sample, check_enough, draw_seed
 from calibrant.estimators.inputs import check_inputs
 from calibrant.estimators.scaling import Scaler, scaled_target
@@ -29,6 +28,7 @@ from calibrant.tables import (
     check_target,
     part_inputs,
     part_target,
+    warn_of_gaps,
 )
 from calibrant.training import Rows, StreamedRows, block_rows, open_row_progress
 
@@ -83,7 +83,7 @@ def read_whole(source: TableSource) -> tuple[pd.DataFrame, pd.Series[Any]]:
     parts = [(part_inputs(part, name), part_target(part, name)) for part in source.parts()]
     y = pd.Series(np.concatenate([target for _, target in parts]), name=name)
     known = y.notna()
-    _warn_of_gaps(source, int((~known).sum()))
+    warn_of_gaps(source, int((~known).sum()), 4)
     return pa.Table.from_batches([inputs for inputs, _ in parts]).to_pandas()[known], y[known]
 
 
@@ -148,7 +148,7 @@ def _pass_over(source: TableSource, drawn: Index, held_out: Index, *, verbose: b
             n_known += int(known.sum())
             n_train += int(trained.sum())
             advance(len(y))
-    _warn_of_gaps(source, source.n_rows - n_known)
+    warn_of_gaps(source, source.n_rows - n_known, 4)
     batches, targets, numbers = zip(*kept, strict=True)
     return _Found(
         pa.Table.from_batches(batches).to_pandas(),
@@ -165,12 +165,3 @@ def _among(part: Part, rows: Index) -> Flags:
     first, last = np.searchsorted(rows, [part.start, part.start + len(flags)])
     flags[rows[first:last] - part.start] = True
     return flags
-
-
-def _warn_of_gaps(source: TableSource, n_unknown: int) -> None:
-    if n_unknown:
-        warnings.warn(
-            f"{n_unknown:,} of {source.n_rows:,} rows left out, they have no {source.target!r}.",
-            DataWarning,
-            stacklevel=5,
-        )

@@ -12,7 +12,14 @@ from calibrant.checks import Index
 from calibrant.errors import DataError
 from calibrant.metrics import Evaluation, StreamedEvaluation, evaluate
 from calibrant.streaming.inputs import Inputs, fitted_columns
-from calibrant.tables import Part, TableSource, check_target, part_inputs, part_target
+from calibrant.tables import (
+    Part,
+    TableSource,
+    check_target,
+    part_inputs,
+    part_target,
+    warn_of_gaps,
+)
 from calibrant.training import open_row_progress
 
 _SAMPLE_ROWS = 20_000  # that deciles are cut by, and whose values stay in `rows`
@@ -37,7 +44,7 @@ def evaluate_source(
     ----------
     model : fitted model
     source : ParquetSource or ArrowSource
-        With a target; rows that have none are left out.
+        With a target; rows that have none are left out, and counted in a warning.
     groups : sequence of str
         Columns of groups to check calibration in.
     coverage : float
@@ -57,13 +64,16 @@ def evaluate_source(
     )
     frame, y = _rows(source, target, drawn)
     streamed = StreamedEvaluation(evaluate(model.predict_dist(select(frame)), y, coverage=coverage))
+    n_known = 0
     with open_row_progress("Evaluating", source.n_rows, verbose=verbose) as advance:
         for part in source.parts():
             frame, y = _known(part, target)
             if len(y):
                 labels = {name: frame[name].astype(object).map(str).to_numpy() for name in groups}
                 streamed.add(model.predict_dist(select(frame)), y, labels)
+            n_known += len(y)
             advance(part.batch.num_rows)
+    warn_of_gaps(source, source.n_rows - n_known, 2)
     return streamed.result()
 
 

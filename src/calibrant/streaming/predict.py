@@ -84,7 +84,7 @@ def predict_parquet(
     progress = open_row_progress("Predicting", source.n_rows, verbose=verbose)
     with _staged(path, overwrite=overwrite) as write, progress as advance:
         for part in source.parts():
-            frame = part_inputs(part, None).to_pandas()
+            frame = part_inputs(part, source.target).to_pandas()
             made = model.predict_table(select(frame), coverage, alpha, container="arrow")
             if clashes := [name for name in keep if name in made.column_names]:
                 raise ParameterError(

@@ -12,7 +12,14 @@ from calibrant.tables.gap_codes import gap_code
 from calibrant.tables.kinds import as_read
 from calibrant.tables.numbers import DurationColumn, NumericColumn
 from calibrant.tables.parquet_files import as_url
-from calibrant.tables.parts import Part, TableSource, check_target, part_inputs, part_target
+from calibrant.tables.parts import (
+    Part,
+    TableSource,
+    check_target,
+    part_inputs,
+    part_target,
+    warn_of_gaps,
+)
 from calibrant.tables.sources import ArrowSource, ParquetSource
 from calibrant.tables.texts import (
     are_few,
@@ -57,4 +64,5 @@ __all__ = [
     "to_local",
     "to_numbers",
     "unreadable",
+    "warn_of_gaps",
 ]

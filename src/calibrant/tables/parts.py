@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from calibrant.checks import Array
-from calibrant.errors import DataError, ParameterError
+from calibrant.errors import DataError, DataWarning, ParameterError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,3 +125,13 @@ def part_inputs(part: Part, target: str | None) -> pa.RecordBatch:
                 "make them gaps, which can be imputed."
             )
     return inputs
+
+
+def warn_of_gaps(source: TableSource, n_unknown: int, stacklevel: int) -> None:
+    """Warn that rows were left out because they have no target."""
+    if n_unknown:
+        warnings.warn(
+            f"{n_unknown:,} of {source.n_rows:,} rows left out, they have no {source.target!r}.",
+            DataWarning,
+            stacklevel=stacklevel + 1,
+        )
