@@ -111,6 +111,26 @@ def test_back_test_scores_for_machines(run, series) -> None:
     assert len(scores["over_time"]) == 10
 
 
+def test_an_interrupted_back_test_goes_on(run, series, tmp_path, monkeypatch) -> None:
+    options = ["--target", "y", "--start", -30, "--policy", "refit", "--every", 10, *SMALL]
+    whole = run("backtest", series, *options)
+    assert whole.exit_code == 0, whole.stderr
+    options += ["--checkpoint", tmp_path / "trained"]
+    trainings, train = [], Forecaster._train
+
+    def interrupted(model: Forecaster) -> None:
+        trainings.append(len(model.series_.tick))
+        if len(trainings) == 3:
+            raise KeyboardInterrupt
+        train(model)
+
+    monkeypatch.setattr(Forecaster, "_train", interrupted)
+    assert run("backtest", series, *options).exit_code == 130
+    done = run("backtest", series, *options)
+    assert trainings == [87, 97, 107, 107]  # the first two were kept
+    assert done.stdout == whole.stdout
+
+
 @pytest.mark.parametrize(
     ("command", "options", "message"),
     [

@@ -35,6 +35,10 @@ Policy = Annotated[
     ),
 ]
 Every = Annotated[int | None, option.count(help="Time stamps between two refits.")]
+Checkpoint = Annotated[
+    Path | None,
+    option.folder(help="Folder for trained models: run again, only missing ones are trained."),
+]
 Rows = Annotated[Path | None, option.file(help="File for the forecasts, row by row.")]
 
 
@@ -57,6 +61,7 @@ def backtest(
     report: series_option.Report = None,
     policy: Policy = "update",
     every: Every = None,
+    checkpoint: Checkpoint = None,
     engine: option.Engine = "serial",
     workers: option.Workers = None,
     address: option.Address = None,
@@ -83,6 +88,7 @@ def backtest(
     series = read_series(data, roles, messages)
     model = make_forecaster(series, horizon, window, network, epochs, random_state=seed)
     how: dict[str, Any] = {"start": _position_or_time(start), "policy": policy, "every": every}
+    how["checkpoint"] = checkpoint
     if engine != "serial" or address is not None:
         how["run"] = make_engine(engine, workers=workers, address=address)
     with messages.warnings_as_notes():
