@@ -10,7 +10,7 @@ from tests.forecasting.test_global_network import daily, forecaster, panel
 
 from calibrant import Forecaster
 from calibrant.errors import DataError, ParameterError
-from calibrant.forecasting._totals import Totals
+from calibrant.forecasting._totals import Totals, _periods
 
 
 def persistent(n: int, seed: int = 0) -> pd.Series[float]:
@@ -51,6 +51,38 @@ def test_sums_by_day_are_those_of_calendar_days() -> None:
     )
 
 
+HOURS = pd.date_range("2024-02-28 16:00", periods=80, freq="h")
+
+
+@pytest.mark.parametrize(
+    ("stamps", "total", "sizes"),
+    [
+        (HOURS, "6h", [2, *[6] * 13]),
+        (HOURS, "2D", [32, 48]),
+        (HOURS, "D", [8, 24, 24, 24]),
+        (HOURS, "W", [80]),
+        (HOURS, "ME", [32, 48]),
+        (HOURS, "MS", [32, 48]),
+        (HOURS, "M", [32, 48]),
+        (HOURS.to_period("h"), "6h", [2, *[6] * 13]),
+        (HOURS.to_period("h"), "M", [32, 48]),
+        (pd.period_range("2024-11", periods=4, freq="M"), "Y", [2, 2]),
+        (pd.date_range("2024-03-30", periods=71, freq="h", tz="Europe/Berlin"), "D", [24, 23, 24]),
+    ],
+)
+def test_sums_by_any_frequency(stamps: pd.Index, total: str, sizes: list[int]) -> None:
+    assert np.bincount(_periods(stamps, total)).tolist() == sizes
+
+
+def test_sums_of_six_hours() -> None:
+    model = forecaster(horizon=24).fit(daily(306))  # ends at 17 o'clock
+    sums = model.predict_dist(total="6h")
+    expected = model.predict().reshape(4, 6).sum(axis=1)
+    np.testing.assert_allclose(sums.mean, expected, atol=4 * sums.stddev.max() / 2000**0.5)
+    index = model.future_index(total="6h")
+    assert [stamp.hour for stamp in index] == [18, 0, 6, 12]
+
+
 def test_sums_across_a_panel_are_those_of_each_target() -> None:
     y = panel(411)
     model = forecaster(horizon=30, series_id="id", time="time").fit(y)
@@ -73,8 +105,9 @@ def test_sums_of_groups() -> None:
 
 def test_bad_totals() -> None:
     model = forecaster().fit(daily(300))
-    with pytest.raises(ParameterError, match='total must be "horizon" or a frequency'):
-        model.predict_dist(total="fortnightly")
+    for total in ("fortnightly", "", "0D", "-1D"):
+        with pytest.raises(ParameterError, match=rf'"horizon" or a frequency .*, got {total!r}\.$'):
+            model.predict_dist(total=total)
     numbered = Forecaster(forecaster().estimator, window=20, horizon=3, random_state=0)
     numbered.fit(daily(300).to_numpy())
     with pytest.raises(DataError, match="only numbered"):

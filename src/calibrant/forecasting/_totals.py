@@ -90,7 +90,7 @@ def check_sums_across(series: SeriesFrame, correlation: Array | None) -> None:
 
 
 def _periods(stamps: pd.Index[Any], total: str) -> pd.Index[Any]:
-    """Name of the sum that each of H stamps belongs to, (H,)."""
+    """Number of the sum that each of H stamps belongs to, (H,)."""
     if total == "horizon":
         return pd.Index(np.zeros(len(stamps), np.intp))
     if not isinstance(stamps, pd.DatetimeIndex | pd.PeriodIndex):
@@ -98,11 +98,24 @@ def _periods(stamps: pd.Index[Any], total: str) -> pd.Index[Any]:
             f"total={total!r} needs time stamps, but the rows of the series are only numbered: "
             'use total="horizon".'
         )
+    if isinstance(stamps, pd.PeriodIndex):
+        times = stamps.to_timestamp(how="end")
+    else:
+        times = stamps.tz_localize(None)  # calendar days, of 23 or 25 hours as well
     try:
-        if isinstance(stamps, pd.PeriodIndex):
-            return stamps.asfreq(total)
-        return stamps.tz_localize(None).to_period(total)
-    except ValueError as error:
+        # As `resample`: a period of pandas would begin "6h" at every hour.
+        by = pd.Grouper(freq=_offset(total))
+        return pd.Index(pd.Series(0, index=times).groupby(by).ngroup())
+    except (TypeError, ValueError, ZeroDivisionError) as error:
         raise ParameterError(
-            f'total must be "horizon" or a frequency of pandas such as "D", got {total!r}: {error}'
+            'total must be "horizon" or a frequency of pandas such as "D", "6h" or "ME", got '
+            f"{total!r}."
         ) from error
+
+
+def _offset(frequency: str) -> Any:
+    """Offset of a frequency, of which pandas also has older names, those of periods: "M"."""
+    try:
+        return pd.tseries.frequencies.to_offset(frequency)
+    except ValueError:
+        return pd.Period("2000", freq=frequency).freq
