@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.checks import Flags
+from calibrant.errors import DataError
 from calibrant.estimators.scaling import Scaler, scaled_target
 from calibrant.tables import TableEncoder
 
@@ -93,6 +94,8 @@ class Encode:
         known, held_out, _ = self.sides.of(block)
         frame: pd.DataFrame = known.filter(pa.array(~held_out)).to_pandas()
         y = frame.pop(self.sides.label_column).to_numpy(dtype=np.float64)
+        if np.isinf(y).any():
+            raise DataError(f"The target {self.sides.label_column!r} is infinite in some row.")
         x = self.inputs.transform(self.encoder.transform(frame))
         return {
             "x": x.astype(np.float32),
