@@ -43,6 +43,20 @@ def test_the_next_steps_come_as_csv(run, series) -> None:
     assert "3 rows after the last 'y'" in done.stderr
 
 
+def test_a_bound_is_offered_and_kept(run, series, tmp_path) -> None:
+    frame = pd.read_csv(series)
+    frame.assign(y=frame["y"].clip(lower=0)).to_csv(path := tmp_path / "demand.csv", index=False)
+    options = ["--target", "y", "--horizon", 12, "--coverage", 0.98, *SMALL]
+    done = run("forecast", path, *options)
+    assert "y is never negative. --lower 0" in done.stderr
+    assert pd.read_csv(io.StringIO(done.stdout))["lower_98"].min() < 0
+    done = run("forecast", path, *options, "--lower", 0)
+    assert "never negative" not in done.stderr
+    assert pd.read_csv(io.StringIO(done.stdout))["lower_98"].min() == 0
+    refused = run("backtest", path, *options[:4], "--start", 100, "--lower", 1, "--upper", 0)
+    assert "--lower must be below --upper" in refused.stderr
+
+
 def test_covariates_figures_and_models(run, series, tmp_path) -> None:
     files = {name: tmp_path / name for name in ("out.csv", "fan.png", "model")}
     options = ["--target", "y", "--horizon", 2, "--future", "price", "--past", "sky", *SMALL]

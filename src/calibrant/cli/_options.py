@@ -117,6 +117,19 @@ def check_cluster(engine: str, address: str | None) -> None:
         raise ParameterError(f"--address names a Ray cluster, but --engine is {engine}.")
 
 
+Lower = Annotated[float | None, typer.Option(help="Lower bound of the target.", metavar="X")]
+Upper = Annotated[float | None, typer.Option(help="Upper bound of the target.", metavar="X")]
+
+
+def bounds_of(lower: float | None, upper: float | None) -> tuple[float | None, float | None] | None:
+    """Return the parameter `bounds` of a model."""
+    if lower is None and upper is None:
+        return None
+    if lower is not None and upper is not None and not lower < upper:
+        raise ParameterError(f"--lower must be below --upper, got {lower:g} and {upper:g}.")
+    return lower, upper
+
+
 Device = Annotated[str, name(help="auto, cpu, cuda, cuda:1 ...")]
 Engine = Annotated[str, name(help="processes, ray, or serial: one after another.")]
 Cluster = Annotated[

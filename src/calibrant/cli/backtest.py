@@ -54,6 +54,8 @@ def backtest(
     past: series_option.Past = None,
     future: series_option.Future = None,
     static: series_option.Static = None,
+    lower: option.Lower = None,
+    upper: option.Upper = None,
     network: series_option.Network = "global",
     epochs: option.Epochs = None,
     seed: option.Seed = 0,
@@ -76,17 +78,22 @@ def backtest(
     by chance, CRPS beside that of seasonal naive with calibrated intervals. With --policy refit,
     an --engine trains the models side by side.
     """
+    bounds = option.bounds_of(lower, upper)
     check_table_output(out, force=force)
     check_output(figure, force=force)
     check_output(report, force=force)
-    from calibrant.cli._series import make_forecaster, read_series
+    from calibrant.cli._series import make_forecaster, offer_bound, read_series
     from calibrant.engines import make_engine
     from calibrant.forecasting import backtest as run_backtest
 
     messages = Messages(quiet=quiet)
     roles = Roles(target, time, series_id, past or [], future or [], static or [])
     series = read_series(data, roles, messages)
-    model = make_forecaster(series, horizon, window, network, epochs, random_state=seed)
+    if bounds is None:
+        offer_bound(series, messages)
+    model = make_forecaster(
+        series, horizon, window, network, epochs, bounds=bounds, random_state=seed
+    )
     how: dict[str, Any] = {"start": _position_or_time(start), "policy": policy, "every": every}
     how["checkpoint"] = checkpoint
     if engine != "serial" or address is not None:

@@ -74,8 +74,6 @@ Params = Annotated[
     Path | None,
     option.file(help="JSON of further parameters, such as calibrant tune writes."),
 ]
-Lower = Annotated[float | None, typer.Option(help="Lower bound of the target.", metavar="X")]
-Upper = Annotated[float | None, typer.Option(help="Upper bound of the target.", metavar="X")]
 
 
 def fit(
@@ -93,8 +91,8 @@ def fit(
     weight: Weight = None,
     drop: option.Drop = None,
     use: Use = None,
-    lower: Lower = None,
-    upper: Upper = None,
+    lower: option.Lower = None,
+    upper: option.Upper = None,
     seed: option.Seed = 0,
     epochs: option.Epochs = None,
     device: option.Device = "auto",
@@ -116,7 +114,7 @@ def fit(
 
     check_free(out, overwrite=force)  # before the work, not after it
     option.check_cluster(engine, address)
-    bounds = _bounds(lower, upper)
+    bounds = option.bounds_of(lower, upper)
     if time is not None and test_size is None:
         raise ParameterError("--time says which rows to test on: pass --test-size as well.")
     if minutes is not None and method != "mmd":
@@ -239,14 +237,6 @@ def _set_params(model: NetworkRegressor, path: Path) -> None:
             f"{path} must hold a JSON object of parameters of {type(model).__name__}, such as "
             f'{{"lr": 0.001}}: {error}'
         ) from error
-
-
-def _bounds(lower: float | None, upper: float | None) -> tuple[float | None, float | None] | None:
-    if lower is None and upper is None:
-        return None
-    if lower is not None and upper is not None and not lower < upper:
-        raise ParameterError(f"--lower must be below --upper, got {lower:g} and {upper:g}.")
-    return lower, upper
 
 
 def make_model(

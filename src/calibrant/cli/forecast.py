@@ -31,6 +31,8 @@ def forecast(
     past: series_option.Past = None,
     future: series_option.Future = None,
     static: series_option.Static = None,
+    lower: option.Lower = None,
+    upper: option.Upper = None,
     network: series_option.Network = "global",
     epochs: option.Epochs = None,
     seed: option.Seed = 0,
@@ -48,6 +50,7 @@ def forecast(
     they hold the values of --future covariates. The columns are time, mean, stddev, lower_90 and
     upper_90 for --coverage 0.9.
     """
+    bounds = option.bounds_of(lower, upper)
     check_table_output(out, force=force)
     check_output(figure, force=force)
     check_output(report, force=force)
@@ -55,14 +58,17 @@ def forecast(
         from calibrant.persistence import check_free
 
         check_free(save, overwrite=force)
-    from calibrant.cli._series import check_future, make_forecaster, read_series
+    from calibrant.cli._series import check_future, make_forecaster, offer_bound, read_series
 
     messages = Messages(quiet=quiet)
     roles = Roles(target, time, series_id, past or [], future or [], static or [])
     series = read_series(data, roles, messages)
+    if bounds is None:
+        offer_bound(series, messages)
     if future:
         check_future(series, horizon, data)
-    common = {"random_state": seed, "verbose": messages.shows_progress}
+    common: dict[str, Any] = {"random_state": seed, "verbose": messages.shows_progress}
+    common["bounds"] = bounds
     model = make_forecaster(series, horizon, window, network, epochs, **common)
     with messages.warnings_as_notes():
         model.fit(series.y, series.X)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import copy
-import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -23,6 +21,7 @@ from calibrant import errors
 from calibrant.checks import name_of, package_of
 from calibrant.distributions import Distribution, DistributionPredictor
 from calibrant.errors import ParameterError
+from calibrant.estimators.bounds import check_bounds
 from calibrant.estimators.fit_data import FitData, check_fit_data, may_fall_below_zero
 from calibrant.estimators.fitted_model import FittedModel
 from calibrant.estimators.html import fit_summary_html
@@ -185,7 +184,7 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
     def _plan(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any) -> Plan:
         """Check the arguments of `fit` and make the plan."""
         check_parameters(self)
-        self._check_bounds()
+        check_bounds(self.bounds)
         if isinstance(X, ArrowSource | ParquetSource):
             self._check_source(X, y=y, sample_weight=sample_weight, **options)
             if X.n_rows <= X.in_memory_rows:
@@ -362,17 +361,6 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
                 f"{type(self).__name__} needs all rows in memory, but the source has "
                 f"{source.n_rows:,} rows. Raise its in_memory_rows, or use MMDRegressor."
             )
-
-    def _check_bounds(self) -> None:
-        ends = self.bounds or (None, None)
-        if len(ends) == 2 and all(end is None or isinstance(end, Real) for end in ends):
-            low, high = ends
-            if (-math.inf if low is None else low) < (math.inf if high is None else high):
-                return
-        raise ParameterError(
-            "bounds must be (low, high) with low < high, numbers or None where there is no bound, "
-            f"got {self.bounds}."
-        )
 
     def _offer_bound(self, y: Any) -> None:
         """Warn if the target of a table, which has a name, is never negative but near zero."""

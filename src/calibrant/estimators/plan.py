@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from calibrant.estimators.atoms import Atoms
+from calibrant.estimators.bounds import Bounds
 from calibrant.estimators.combine import Combine, SingleNetwork
 from calibrant.estimators.features import Features
 from calibrant.estimators.fit_data import Sample
 from calibrant.estimators.linear_trend import LinearTrend
-from calibrant.estimators.predictor import Bounds, Predictor
+from calibrant.estimators.predictor import Predictor
 from calibrant.estimators.scaling import Scaler, Scaling
 from calibrant.estimators.splits import Fold
 from calibrant.networks import DeepGPSpec, Head, MixtureHead, Networks, NetworkSpec

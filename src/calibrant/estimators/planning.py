@@ -13,13 +13,13 @@ from torch import Tensor
 
 from calibrant.errors import ParameterError
 from calibrant.estimators.atoms import Atoms
+from calibrant.estimators.bounds import Bounds
 from calibrant.estimators.features import Features, scaled_rows
 from calibrant.estimators.fit_data import FitData, Sample
 from calibrant.estimators.known_targets import KnownTargets
 from calibrant.estimators.linear_trend import LinearTrend, find_linear_trend
 from calibrant.estimators.parameters import Training
 from calibrant.estimators.plan import Group, Kind, Plan, Recipe
-from calibrant.estimators.predictor import Bounds
 from calibrant.estimators.scaling import (
     Scaler,
     Scaling,

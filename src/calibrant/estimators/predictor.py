@@ -13,8 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from calibrant.distributions import Clipped, Distribution, concatenate
+from calibrant.distributions import Distribution, concatenate
 from calibrant.estimators.atoms import Atoms
+from calibrant.estimators.bounds import Bounds, bounded
 from calibrant.estimators.calibration_map import CalibrationMap
 from calibrant.estimators.combine import Combine
 from calibrant.estimators.features import Features
@@ -32,7 +33,6 @@ from calibrant.networks import (
 from calibrant.persistence import savable_part
 
 Inputs = NDArray[np.float64] | Windows
-Bounds = tuple[float | None, float | None]
 
 _PREDICT_ROWS = 1 << 16  # at a time, to bound memory; steps of sequences count as rows
 _CACHED_ROWS = 1 << 12  # of vectors at a time: their activations stay in the cache
@@ -87,7 +87,7 @@ class Predictor:
         dist = self.atoms.apply(raw)
         if self.map is not None:
             dist = self.map.apply(dist, raw)
-        return self._bounded(dist)
+        return bounded(dist, self.bounds)
 
     @torch.no_grad()
     def uncalibrated(self, x: Inputs) -> Distribution:
@@ -128,12 +128,6 @@ class Predictor:
     def precise(self) -> Networks:
         """The networks in float64, or in the highest precision of their device."""
         return in_float64(self.networks)
-
-    def _bounded(self, dist: Distribution) -> Distribution:
-        if self.bounds is None:
-            return dist
-        low, high = self.bounds
-        return Clipped(dist, -np.inf if low is None else low, np.inf if high is None else high)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "precise"}

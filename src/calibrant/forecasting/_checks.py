@@ -8,17 +8,19 @@ import numpy as np
 
 from calibrant.checks import Flags, Index
 from calibrant.errors import DataError, ParameterError
+from calibrant.estimators.bounds import Bounds, check_bounds
 from calibrant.forecasting.series_frame import SeriesFrame
 from calibrant.recalibration import AdaptiveRecalibrator
 
 _LEAST_VALUES = 2  # of a series, to have a level and a spread
 
 
-def check_parameters(window: Any, horizon: Any, recalibrate: Any) -> None:
+def check_parameters(window: Any, horizon: Any, recalibrate: Any, bounds: Bounds | None) -> None:
     """Check what does not depend on the series."""
     for name, value in (("window", window), ("horizon", horizon)):
         if not isinstance(value, int | np.integer) or value < 1:
             raise ParameterError(f"{name} must be a whole number of at least 1, got {value!r}.")
+    check_bounds(bounds)
     known = recalibrate in (None, "adaptive")
     if not known and not isinstance(recalibrate, AdaptiveRecalibrator):
         raise ParameterError(

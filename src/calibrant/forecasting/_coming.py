@@ -12,6 +12,7 @@ from calibrant.checks import Array
 from calibrant.distributions import Distribution, Empirical
 from calibrant.distributions.copula import joint_sample
 from calibrant.errors import DataError, ParameterError
+from calibrant.estimators.bounds import Bounds, bounded
 from calibrant.forecasting._covariates import Covariates
 from calibrant.forecasting._dependence import with_new_series
 from calibrant.forecasting._direct import DirectSteps
@@ -40,6 +41,8 @@ class ComingSteps:
     step_correlation : array of shape (horizon, horizon)
     series_correlation : array of shape (n, n) or None
         See `calibrant.forecasting._dependence`.
+    bounds : (low, high) or None
+        Of the targets.
     """
 
     series: SeriesFrame
@@ -49,6 +52,7 @@ class ComingSteps:
     future: Table | None
     step_correlation: Array
     series_correlation: Array | None
+    bounds: Bounds | None
 
     def index(self) -> pd.Index[Any]:
         """Time stamps of all steps of the first series, then of the next."""
@@ -63,7 +67,7 @@ class ComingSteps:
         if self.covariates.future:
             ahead = max(self.steps)
             recent = recent.extended(ahead, self.covariates.encode_future(self._rows_ahead(ahead)))
-        return self.model.predict(recent, ahead, self.steps)
+        return bounded(self.model.predict(recent, ahead, self.steps), self.bounds)
 
     def paths(self, k: int, random_state: int | np.random.Generator | None) -> Array:
         """Joint paths of every series, (k, n, H)."""

@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from calibrant.distributions import Distribution, concatenate
 from calibrant.errors import CalibrantError, DataError, ParameterError
+from calibrant.estimators.bounds import Bounds, bounded
 from calibrant.forecasting._backtest import Backtest, Forecasts
 from calibrant.forecasting._checkpoint import train
 from calibrant.forecasting._checks import check_parameters
@@ -95,7 +96,7 @@ def backtest(
     if policy not in ("update", "refit", "static"):
         raise ParameterError(f'policy must be "update", "refit" or "static", got {policy!r}.')
     model: Forecaster = clone(forecaster)
-    check_parameters(model.window, model.horizon, model.recalibrate)
+    check_parameters(model.window, model.horizon, model.recalibrate, model.bounds)
     series = SeriesFrame.read(y, X, series_id=model.series_id, time=model.time)
     times = np.unique(series.tick)
     first = _position(start, series.clock.stamps(times))
@@ -131,7 +132,7 @@ def backtest(
     fitted.verbose = shows
     joined = _joined(found)
     stride = fitted.steps_[0].stride
-    baseline = _baseline(encoded.stacked(), times[first], made, policy, stride)
+    baseline = _baseline(encoded.stacked(), times[first], made, policy, stride, model.bounds)
     tested = int(np.sum(series.tick >= times[first]))
     return Backtest(joined, fitted, policy, tested, baseline)
 
@@ -200,7 +201,8 @@ def _forecasts(
                 shown.index(forecasts.code[kept], tick[kept])
                 for tick in (forecasts.target, forecasts.origin)
             )
-            found = Forecasts(dist[kept], forecasts.y[kept], index, origin)
+            own = bounded(dist[kept], model.bounds)
+            found = Forecasts(own, forecasts.y[kept], index, origin)
             yield step.step, found, forecasts.take(kept)
 
 
@@ -210,6 +212,7 @@ def _baseline(
     made: dict[int, list[StepForecasts]],
     policy: Policy,
     stride: int,
+    bounds: Bounds | None,
 ) -> dict[int, Forecasts]:
     """Seasonal naive forecasts of the same rows, recalibrated over time as the policy says."""
     naive = SeasonalNaive.learn(series.before(start), len(made))
@@ -225,7 +228,8 @@ def _baseline(
             delay = -(-step // stride)
             rule = AdaptiveRecalibrator().for_delay(delay, len(series.ids))
             dist = rule.follow(dist, y, lag=delay * len(series.ids))
-        found[step] = Forecasts(dist, y, series.index(code, target), series.index(code, origin))
+        where = series.index(code, target), series.index(code, origin)
+        found[step] = Forecasts(bounded(dist, bounds), y, *where)
     return found
 
 

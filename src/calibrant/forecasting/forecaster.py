@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from calibrant.checks import Array
 from calibrant.distributions import Distribution
 from calibrant.errors import ParameterError
+from calibrant.estimators.bounds import Bounds
 from calibrant.estimators.fitted_model import FittedModel
 from calibrant.forecasting._calendar import Calendar
 from calibrant.forecasting._checks import (
@@ -65,6 +66,9 @@ class Forecaster(FittedModel, BaseEstimator):
         Steps ahead to learn.
     recalibrate : "adaptive", AdaptiveRecalibrator or None, default "adaptive"
         How the calibration adapts over time; None keeps what the estimator learned.
+    bounds : (low, high), optional
+        Bounds of the target, None on a side without one: ``(0, None)`` for demand. Forecasts keep
+        them, whatever the calibration does.
     calendar : "auto", False or list of {"hour", "weekday", "season"}, default "auto"
         Calendar features of the time that is forecast; "auto" takes the cycles that the training
         series covers at least twice, and none for series without dates.
@@ -146,6 +150,7 @@ class Forecaster(FittedModel, BaseEstimator):
         window: int = 5,
         horizon: int = 1,
         recalibrate: Literal["adaptive"] | AdaptiveRecalibrator | None = "adaptive",
+        bounds: Bounds | None = None,
         calendar: Literal["auto"] | Sequence[str] | bool = "auto",
         holidays: Iterable[Any] | None = None,
         past: Sequence[str] | None = None,
@@ -161,6 +166,7 @@ class Forecaster(FittedModel, BaseEstimator):
         self.window = window
         self.horizon = horizon
         self.recalibrate = recalibrate
+        self.bounds = bounds
         self.calendar = calendar
         self.holidays = holidays
         self.past = past
@@ -190,7 +196,7 @@ class Forecaster(FittedModel, BaseEstimator):
         -------
         self
         """
-        check_parameters(self.window, self.horizon, self.recalibrate)
+        check_parameters(self.window, self.horizon, self.recalibrate, self.bounds)
         steps = checked_steps(range(1, self.horizon + 1) if fh is None else fh, self.horizon)
         series = SeriesFrame.read(y, X, series_id=self.series_id, time=self.time)
         self._prepare(series)
@@ -446,6 +452,7 @@ class Forecaster(FittedModel, BaseEstimator):
             read_table(X, "X", self.series_id, self.time) if needed else None,
             self.correlation_,
             self.series_correlation_,
+            self.bounds,
         )
 
     # ---- save and load ----------------------------------------------------------------------
