@@ -158,6 +158,7 @@ def test_existing_predictions_without_force(fails, data, model, tmp_path) -> Non
 def test_predictions_need_a_folder_and_a_suffix(fails, data, model, tmp_path) -> None:
     arguments = ["predict", model, data / "table.csv", "--out"]
     assert "There is no folder" in fails(*arguments, tmp_path / "none" / "out.csv")
+    assert "Only local files are written" in fails(*arguments, "s3://bucket/out.csv")
     assert "must end in" in fails(*arguments, tmp_path / "out.json")
     (tmp_path / "out.csv").mkdir()
     assert "is a folder" in fails(*arguments, tmp_path / "out.csv", "--force")

@@ -12,7 +12,7 @@ from calibrant.cli import _options as option
 from calibrant.cli._files import staged
 from calibrant.cli._output import Messages, write_heading, write_json, write_out
 from calibrant.cli._text_table import text_table
-from calibrant.errors import MissingFileError, OutputExistsError
+from calibrant.errors import OutputExistsError
 
 if TYPE_CHECKING:
     from calibrant.cli._demo_run import Run
@@ -111,10 +111,11 @@ def _write_scores(run: Run, scores: dict[str, Evaluation]) -> None:
 
 
 def _check_folder(out: Path) -> None:
+    from calibrant.persistence import check_folder_of
+
     if out.exists() and not out.is_dir():
         raise OutputExistsError(f"{out} exists and is not a folder. Choose another name.")
-    if not out.absolute().parent.is_dir():
-        raise MissingFileError(f"There is no folder {out.parent} to write {out.name} into.")
+    check_folder_of(out)
 
 
 def _record(run: Run, scores: dict[str, Evaluation], *, quick: bool, seed: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ A model that contains others, such as a recalibrator or a forecaster, has their 
 own, and the digests of their manifests in its manifest.
 """
 
-from calibrant.persistence.files import check_file_free, replacing, write_file
+from calibrant.persistence.files import check_file_free, check_folder_of, replacing, write_file
 from calibrant.persistence.folders import (
     check_free,
     is_savable,
@@ -24,6 +24,7 @@ from calibrant.persistence.versions import installed_version
 
 __all__ = [
     "check_file_free",
+    "check_folder_of",
     "check_free",
     "installed_version",
     "is_savable",

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from calibrant.errors import MissingFileError, OutputExistsError
+from calibrant.errors import MissingFileError, OutputExistsError, ParameterError
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]+:/")  # of whose two slashes a path keeps one
 
 
-def check_file_free(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
-    """Raise an error if the file can't be written: it exists, or its folder does not."""
+def check_folder_of(path: str | os.PathLike[str]) -> Path:
+    """Raise an error if the folder of a file or folder to write does not exist, or is a URL."""
     target = Path(path)
+    if _URL.match(str(target)) and not target.absolute().parent.is_dir():
+        raise ParameterError(
+            f"Only local files are written, got {path}: write to a folder here and copy it there."
+        )
     if not target.absolute().parent.is_dir():
         raise MissingFileError(
             f"There is no folder {target.parent} to write {target.name} into. Create it first."
         )
+    return target
+
+
+def check_file_free(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
+    """Raise an error if the file can't be written: it exists, or its folder does not."""
+    target = check_folder_of(path)
     if target.is_dir():
         raise OutputExistsError(f"{target} is a folder. Choose another name.")
     if target.exists() and not overwrite:

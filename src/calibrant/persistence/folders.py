@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from calibrant.errors import MissingFileError, ModelFileError, OutputExistsError, ParameterError
+from calibrant.persistence.files import check_folder_of
 from calibrant.persistence.parts import to_json
 from calibrant.persistence.versions import installed_version
 
@@ -192,9 +193,7 @@ def restoring(
 
 def check_free(path: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Raise an error if a model can't be written: the path exists, or its parent does not."""
-    target = Path(path)
-    if not target.absolute().parent.is_dir():
-        raise MissingFileError(f"There is no folder {target.parent} to write {target.name} into.")
+    target = check_folder_of(path)
     if not os.path.lexists(target):
         return
     if not overwrite:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from calibrant.errors import (
     CalibrantError,
     DataError,
-    MissingFileError,
     OutputError,
     OutputExistsError,
     ParameterError,
 )
+from calibrant.persistence import check_folder_of
 from calibrant.streaming.inputs import Inputs, fitted_columns
 from calibrant.tables import TableSource, part_inputs
 from calibrant.training import open_row_progress
@@ -129,8 +129,7 @@ def _staged(out: Path, *, overwrite: bool) -> Iterator[Callable[[pa.Table], None
 
 
 def _check_output(out: Path, *, overwrite: bool) -> None:
-    if not out.absolute().parent.is_dir():
-        raise MissingFileError(f"There is no folder {out.parent} to write {out.name} into.")
+    check_folder_of(out)
     if not out.exists():
         return
     if not overwrite:
