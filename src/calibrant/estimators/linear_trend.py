@@ -145,7 +145,7 @@ def _pays(x: Array, y: Array, weight: Array, unseen: Array, seed: int) -> bool:
     """Whether a forest predicts the rest of the trend better than the target itself."""
     used = np.flatnonzero(_near(y - unseen, weight) & (weight > 0))
     unit = abs(y[used] - np.median(y[used])).mean()
-    if abs(y - unseen)[used].mean() > _MOST_UNEXPLAINED * unit:
+    if abs(y - unseen)[used].mean() >= _MOST_UNEXPLAINED * unit:  # also where all are the same
         return False
     rows = np.random.default_rng(seed).permutation(used)[:_FOREST_ROWS]
 

@@ -108,7 +108,7 @@ def _reason(
     reason = f"CRPS {chosen.crps:.4g}{skill}, ECPE {chosen.ecpe:.4f} (floor {chosen.floor:.4f}): "
     among = f"of all {len(standings)} methods"
     if not best.rejected:
-        among = f"of the {len(candidates)} of {len(standings)} methods whose calibration is not"
+        among = f"of the {len(candidates)} among {len(standings)} methods whose calibration is not"
         among += " rejected"
     if chosen is best and not best.rejected and len(candidates) == 1 < len(standings):
         reason += f"the only one of {len(standings)} methods whose calibration is not rejected."
