@@ -228,6 +228,7 @@ def test_tables_that_are_no_numbers(rows) -> None:
 
 
 def test_torch_distributions_become_ours() -> None:
+    torch.manual_seed(0)
     loc, scale = torch.tensor([0.0, 1.0]), torch.tensor([1.0, 2.0])
     level = np.array([0.05, 0.5, 0.9])
     nested = Independent(Normal(loc[:, None], scale[:, None]), 1)
