@@ -120,9 +120,8 @@ def calibrated_realmlp(x: np.ndarray, y: np.ndarray) -> Any:
     loss = f"multi_pinball({','.join(f'{level:.2f}' for level in levels)})"
     options = {"device": "cpu", "n_threads": 1, "n_epochs": 64, "random_state": 0}
     network = RealMLP_TD_Regressor(train_metric_name=loss, val_metric_name=loss, **options)
-    cut = int(
-        (1 - KEPT) * len(y)
-    )  # every fit of it has another calibration: one fit, and rows of its own
+    # Every fit of it has another calibration: one fit, and rows of its own.
+    cut = int((1 - KEPT) * len(y))
     return calibrate(network.fit(x[:cut], y[:cut]), x[cut:], y[cut:], levels=levels)
 
 

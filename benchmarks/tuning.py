@@ -105,7 +105,8 @@ def show() -> None:
                 "trials": f"{each['trials']} + {each['pruned']} given up",
                 "CRPS of the folds": f"{each['held_out'] - 1.0:+.1%}",
                 "said": "better" if each["clearly_better"] else "within noise",
-                "CRPS of new rows": f"{-gain / each['crps_own']:+.1%} ({errors:+.1f} std errors)",
+                "CRPS": f"{each['crps_own']:.4f} > {each['crps_tuned']:.4f}",
+                "of new rows": f"{-gain / each['crps_own']:+.1%} ({errors:+.1f} std errors)",
             }
         )
     print(pd.DataFrame(lines).to_string(index=False))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from calibrant.cli._hints import did_you_mean
 from calibrant.cli._output import Messages
 from calibrant.errors import DataError
+from calibrant.estimators.fit_data import may_fall_below_zero
 from calibrant.tables import (
     TableEncoder,
     are_few,
@@ -110,6 +111,16 @@ def training_table(
         messages.say(f"{encoder.describe()}\n")
     note_gap_codes(rows[[*targets, *columns.columns]], messages)
     return TrainingTable(rows, columns, columns.drop(columns=encoder.left_out), encoder)
+
+
+def offer_bound(rows: pd.DataFrame, targets: Sequence[str], messages: Messages) -> None:
+    """Name the bound that keeps predictions of targets without negative values above zero."""
+    if all(may_fall_below_zero(rows[target].dropna()) for target in targets):
+        are = "is" if len(targets) == 1 else "are"
+        messages.note(
+            f"{' and '.join(targets)} {are} never negative. --lower 0 (in Python bounds=(0, None)) "
+            "keeps the predictions there as well."
+        )
 
 
 def note_gap_codes(columns: pd.DataFrame, messages: Messages) -> None:

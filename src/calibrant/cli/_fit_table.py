@@ -13,6 +13,7 @@ from calibrant.cli._data import (
     check_columns,
     group_labels,
     observed,
+    offer_bound,
     read_rows,
     rows_with_targets,
     select_inputs,
@@ -21,7 +22,6 @@ from calibrant.cli._data import (
 from calibrant.cli._output import Messages
 from calibrant.cli._split import TestSplit, split_rows
 from calibrant.errors import ColumnWarning
-from calibrant.estimators.fit_data import may_fall_below_zero
 from calibrant.tables import DateColumn, TableEncoder, read_table, to_numbers
 
 
@@ -70,12 +70,8 @@ def fit_table(
             f"the rows are in the order of {time!r}, and random test rows lie among the training "
             f"rows. If the model is for later rows, test it on the last ones: --time {time!r}"
         )
-    if not bounded and all(may_fall_below_zero(rows[target]) for target in targets):
-        are = "is" if len(targets) == 1 else "are"
-        messages.note(
-            f"{' and '.join(targets)} {are} never negative. --lower 0 (in Python bounds=(0, None)) "
-            "keeps the predictions there as well."
-        )
+    if not bounded:
+        offer_bound(rows, targets, messages)
     with messages.warnings_as_notes(but=ColumnWarning):  # the table of columns has said it
         held_out = None
         if validation is not None:

@@ -17,7 +17,6 @@ from calibrant.cli._output import Messages
 from calibrant.cli._series_options import Roles
 from calibrant.errors import DataError
 from calibrant.estimators import MMDRegressor, limited_epochs
-from calibrant.estimators.fit_data import may_fall_below_zero
 from calibrant.forecasting import Forecaster, GlobalNetwork
 from calibrant.tables import date_formats, is_categorical, read_table
 
@@ -134,16 +133,6 @@ def make_forecaster(
         time=roles.time,
         **common,
     )
-
-
-def offer_bound(series: Series, messages: Messages) -> None:
-    """Name the bound that keeps forecasts of a target without negative values above zero."""
-    target = series.roles.target
-    if may_fall_below_zero(series.y[target].dropna()):
-        messages.note(
-            f"{target} is never negative. --lower 0 (in Python bounds=(0, None)) keeps the "
-            "forecasts there as well."
-        )
 
 
 def _check_one_row_each(frame: pd.DataFrame, time: str, path: Path) -> None:

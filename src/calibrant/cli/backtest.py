@@ -82,15 +82,16 @@ def backtest(
     check_table_output(out, force=force)
     check_output(figure, force=force)
     check_output(report, force=force)
-    from calibrant.cli._series import make_forecaster, offer_bound, read_series
+    from calibrant.cli._data import offer_bound
+    from calibrant.cli._series import make_forecaster, read_series
     from calibrant.engines import make_engine
     from calibrant.forecasting import backtest as run_backtest
 
     messages = Messages(quiet=quiet)
     roles = Roles(target, time, series_id, past or [], future or [], static or [])
     series = read_series(data, roles, messages)
-    if bounds is None:
-        offer_bound(series, messages)
+    if lower is None:
+        offer_bound(series.y, [target], messages)
     model = make_forecaster(
         series, horizon, window, network, epochs, bounds=bounds, random_state=seed
     )

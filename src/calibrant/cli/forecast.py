@@ -58,13 +58,14 @@ def forecast(
         from calibrant.persistence import check_free
 
         check_free(save, overwrite=force)
-    from calibrant.cli._series import check_future, make_forecaster, offer_bound, read_series
+    from calibrant.cli._data import offer_bound
+    from calibrant.cli._series import check_future, make_forecaster, read_series
 
     messages = Messages(quiet=quiet)
     roles = Roles(target, time, series_id, past or [], future or [], static or [])
     series = read_series(data, roles, messages)
-    if bounds is None:
-        offer_bound(series, messages)
+    if lower is None:
+        offer_bound(series.y, [target], messages)
     if future:
         check_future(series, horizon, data)
     common: dict[str, Any] = {"random_state": seed, "verbose": messages.shows_progress}

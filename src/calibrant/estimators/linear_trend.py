@@ -18,9 +18,7 @@ from calibrant.persistence import savable_part
 _PENALTIES = np.logspace(-13.0, 2.0, 31)  # per row, for inputs of variance 1
 _MOST_INPUTS = 500
 _LEAST_ROWS = 50
-_MOST_UNEXPLAINED = (
-    0.9  # of the absolute deviations; with more there is no trend, and no forest is grown
-)
+_MOST_UNEXPLAINED = 0.9  # of the absolute deviations; with more there is no trend
 _MOST_LEFT = 0.7  # of the absolute error of a forest
 _FAR = 10.0  # times the median error: rows that do not count
 _WILD = 50.0  # robust units beyond which an input is wild
