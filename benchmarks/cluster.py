@@ -288,7 +288,7 @@ def measure(
     seconds: dict[str, list[float]] = {"step": [], "gradients": []}
     for _ in range(60):
         start = clock_of(device)
-        train_step(group.stages[-1], network, weights, own, optimiser, workers)
+        train_step(group.stages[-1], network, own, optimiser, workers)
         seconds["step"].append(clock_of(device) - start)
         start = clock_of(device)
         workers.average_gradients(weights)

@@ -135,10 +135,14 @@ def _as_one(stages: Sequence[Stage], members: int) -> Stage:
 
 
 def _across(stage: Stage, workers: Workers) -> Stage:
-    """The stage in a data-parallel training; losses that compare rows see those of all workers."""
+    """The stage of one of the workers; losses that compare rows see those of all workers."""
     across = getattr(stage.loss, "across", None)
-    loss = stage.loss if across is None else across(workers.group)
-    return replace(stage, loss=loss, recordable=())  # workers wait for each other
+    return replace(
+        stage,
+        batch_size=workers.share(stage.batch_size),
+        loss=stage.loss if across is None else across(workers.group),
+        recordable=(),  # workers wait for each other
+    )
 
 
 def _join(sides: Sequence[Side], members: int) -> Side | MemberRows:

@@ -4,7 +4,7 @@ from calibrant.training.batches import BatchSource, shuffled
 from calibrant.training.checkpoints import Checkpoint, Checkpoints
 from calibrant.training.devices import resolve_device
 from calibrant.training.history import Record
-from calibrant.training.loop import run_stage, step_seconds
+from calibrant.training.loop import run_stage
 from calibrant.training.progress import (
     Progress,
     ProgressBar,
@@ -13,6 +13,7 @@ from calibrant.training.progress import (
 )
 from calibrant.training.rows import MemberRows, Rows, SeriesWindows
 from calibrant.training.stage import Objective, Stage
+from calibrant.training.step_time import step_seconds
 from calibrant.training.stream import StreamedRows, block_rows
 from calibrant.training.workers import Workers
 

@@ -41,7 +41,8 @@ class Adam:
         self._rate = torch.tensor(rate, device=device) if self._on_gpu else rate
         self._decay, self._beta2 = decay, beta2
         count = partial(torch.zeros, (), device=device)
-        self._state = [(w, torch.zeros_like(w), torch.zeros_like(w), count()) for w in weights]
+        self.weights = list(weights)
+        self._state = [(w, torch.zeros_like(w), torch.zeros_like(w), count()) for w in self.weights]
 
     @torch.no_grad()
     def step(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
@@ -22,27 +22,40 @@ class BestWeights:
     Parameters
     ----------
     network : MemberNetworks
-    score : tensor of shape (M,), or one number per model if its members stop together
-        Score before the first step: epoch 0.
+    score : callable
+        Returns the score of the present weights, (M,), or one number per model if its members
+        stop together. The first call scores the network before the first step: epoch 0.
     patience : int
     latest : bool
         Keep the weights of the last epoch before the patience of a member ends.
+
+    Attributes
+    ----------
+    score, epoch : tensors of shape (M,)
+        Best score of each member so far, and its epoch.
     """
 
     def __init__(
-        self, network: MemberNetworks, score: Tensor, patience: int, *, latest: bool = False
+        self,
+        network: MemberNetworks,
+        score: Callable[[], Tensor],
+        patience: int,
+        *,
+        latest: bool = False,
     ) -> None:
         self._latest = latest
-        self.score = score.clone()
-        self.epoch = torch.zeros_like(score, dtype=torch.long)
+        self._score_now = score
+        self.score = score().clone()
+        self.epoch = torch.zeros_like(self.score, dtype=torch.long)
         self._patience = patience
         self._network = network
         self._weights = {name: value.clone() for name, value in network.by_name().items()}
-        self._active = torch.ones_like(score, dtype=torch.bool)
-        self._now = torch.zeros((), dtype=torch.long, device=score.device)
+        self._active = torch.ones_like(self.score, dtype=torch.bool)
+        self._now = torch.zeros((), dtype=torch.long, device=self.score.device)
 
-    def update(self, score: Tensor) -> None:
-        """Add an epoch."""
+    def update(self) -> Tensor:
+        """Score the weights after an epoch, keep those of members that improved; return scores."""
+        score = self._score_now()
         self._now += 1
         # Any number is better than NaN, the score of a network that diverged at the start.
         better = self._active & ((score < self.score) | (self.score.isnan() & ~score.isnan()))
@@ -56,6 +69,7 @@ class BestWeights:
                 own = self._weights[name]
                 torch.where(moved.view(-1, *[1] * (value.ndim - 1)), value, own, out=own)
         self._active &= self._now - self.epoch < self._patience
+        return score
 
     def has_patience(self) -> bool:
         """Whether any member may still improve; the host waits for the device."""

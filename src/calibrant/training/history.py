@@ -35,10 +35,9 @@ class HistoryRecorder:
     Parameters
     ----------
     stage : Stage
-    first : tensor of shape (M,)
-        Scores before the first step.
-    progress : Progress
     best : BestWeights
+        Before the first step.
+    progress : Progress
     snapshot : callable or None
         Returns a `Snapshot` of the held-out rows for the progress bar.
     """
@@ -46,14 +45,13 @@ class HistoryRecorder:
     def __init__(
         self,
         stage: Stage,
-        first: Tensor,
-        progress: Progress,
         best: BestWeights,
+        progress: Progress,
         snapshot: Callable[[], Snapshot] | None,
     ) -> None:
-        self._stage, self._progress, self._best = stage, progress, best
+        self._stage, self._best, self._progress = stage, best, progress
         self._snapshot = snapshot
-        self._scores = [first.cpu()]
+        self._scores = [best.score.cpu().clone()]
         self._losses = [torch.full_like(self._scores[0], torch.nan)]
         self._unread: list[Tensor] = []
 

@@ -7,34 +7,31 @@ clipping, early stopping and roll-back, and ends with the weights that it would 
 from __future__ import annotations
 
 import math
-import statistics
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from itertools import chain, count
 
 import torch
 from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_
 
 from calibrant.networks import MemberNetworks
-from calibrant.threads import Threads, available_threads, one_thread
+from calibrant.threads import one_thread
 from calibrant.training.adam import Adam
 from calibrant.training.averaging import WeightAverage
 from calibrant.training.batches import BatchSource
 from calibrant.training.best import BestWeights
 from calibrant.training.checkpoints import Generators, Stateful
+from calibrant.training.deadline import Deadline
 from calibrant.training.history import HistoryRecorder, Record
 from calibrant.training.progress import Progress, Snapshot
-from calibrant.training.replay import Replay, own_stream
+from calibrant.training.replay import own_stream
 from calibrant.training.rows import MemberRows, Rows
+from calibrant.training.speed import fast_score, fast_step
 from calibrant.training.stage import Objective, Stage
 from calibrant.training.workers import Workers
 
 _CLIP = 10.0  # largest norm of a member's gradient; only an exploding likelihood exceeds it
-_PRODUCTS = 4e6  # multiplications of a step that make one more thread worthwhile
-_LEAST_STEPS = 5  # to time
 _EPOCHS_AHEAD = 8  # epochs that a GPU runs before the host waits for their scores
 
 
@@ -62,125 +59,66 @@ def run_stage(
     models : int
         Number of models in the network, with equally many consecutive members each.
     workers : Workers or None
-        Of a data-parallel training. Each has other training rows and its share of every batch, and
-        all score the same validation rows.
+        Of a data-parallel training. Each has other training rows, of which `stage.batch_size` make
+        its share of a batch, and all score the same validation rows.
 
     Returns
     -------
     list of lists of Record
         For every model one record per epoch, epoch 0 included.
     """
-    device, on_gpu = train.device, train.device.type == "cuda"
-    weights = list(network.parameters())
-    optimiser = Adam(weights, stage.lr, stage.weight_decay, stage.beta2)
-    batch_size = stage.batch_size if workers is None else workers.share(stage.batch_size)
-    checkpoints = None if workers is None else workers.checkpoints
-    orders = generators[:: network.size // models] if stage.shared_loss else generators
-    snapshot = stage.pit and partial(take_snapshot, stage.pit, stage.crps, network, validation)
-    steps = math.ceil(train.n_rows / batch_size)
+    optimiser = Adam(list(network.parameters()), stage.lr, stage.weight_decay, stage.beta2)
+    steps = math.ceil(train.n_rows / stage.batch_size)
     average = WeightAverage(network, stage.average * steps) if stage.average else None
+    average_in_place = average.in_place if average else nullcontext
+    orders = generators[:: network.size // models] if stage.shared_loss else generators
+    checkpoints = workers.checkpoints if workers else None
+    ahead = _EPOCHS_AHEAD if train.device.type == "cuda" and not checkpoints else 1
     progress.start(stage)
-    threads = _worthwhile_threads(network, min(batch_size, train.n_rows), train.steps)
-    deadline = time.monotonic() + (math.inf if stage.seconds is None else stage.seconds)
-    with one_thread(), own_stream(device):
-        first = validation_score(stage.score, network, validation)
-        best = BestWeights(network, first, stage.patience, latest=not stage.keep_best)
+    deadline = Deadline(stage.seconds, workers, train.device)
 
-        def step(*batch: Tensor) -> Tensor:
-            return train_step(stage, network, weights, train.take(*batch), optimiser, workers)
+    def step(*batch: Tensor) -> Tensor:
+        return train_step(stage, network, train.take(*batch), optimiser, workers)
 
-        def evaluate() -> Tensor:
-            score = validation_score(stage.score, network, validation)
-            best.update(score)
-            return score
-
-        run_step: Callable[..., Tensor] = step
-        run_evaluate: Callable[[], Tensor] = evaluate
-        if not on_gpu:
-            run_step = _on_threads(step, threads)
-        elif "loss" in stage.recordable:
-            run_step = Replay(step, generators[:1])
-        if on_gpu and "score" in stage.recordable:
-            run_evaluate = Replay(evaluate)
-        ahead = _EPOCHS_AHEAD if on_gpu and not checkpoints else 1
-        recorder = HistoryRecorder(stage, first, progress, best, snapshot)
+    with one_thread(), own_stream(train.device):
+        score = partial(validation_score, stage.score, network, validation)
+        best = BestWeights(network, score, stage.patience, latest=not stage.keep_best)
+        snapshot = stage.pit and partial(take_snapshot, stage.pit, stage.crps, network, validation)
+        history = HistoryRecorder(stage, best, progress, snapshot)
+        run_step = fast_step(step, stage, network, train, generators)
+        run_score = fast_score(best.update, stage, train.device)
         parts: dict[str, Stateful] = {
             "network": network,
             "optimiser": optimiser,
             "best": best,
-            "history": recorder,
+            "history": history,
             "orders": Generators(generators),
         }
         if average:
             parts["average"] = average
         done = checkpoints.load(parts) if checkpoints else 0
+
         for epoch in range(done + 1, stage.epochs + 1):
             optimiser.set_rate(stage.rate(epoch))
             if workers:
                 workers.seed(generators[0].initial_seed(), epoch)
+            batches = train.batches(stage.batch_size, orders)
             advance = partial(progress.within, stage, epoch, train.n_rows)
-            loss = run_epoch(run_step, network, train.batches(batch_size, orders), average, advance)
+            loss = run_epoch(run_step, network, batches, average, advance)
             if workers:
                 loss = workers.mean(loss)
-            with average.in_place() if average else nullcontext():
-                recorder.add(loss, run_evaluate())
+            with average_in_place():
+                history.add(loss, run_score())
                 if epoch % ahead == 0 or epoch == stage.epochs:
-                    recorder.flush()
-            if epoch % ahead == 0 and (
-                _is_late(deadline, workers, device) or not best.has_patience()
-            ):
-                break
+                    history.flush()
+                    if deadline.has_passed() or not best.has_patience():
+                        break
             if checkpoints and epoch % checkpoints.every == 0 and epoch < stage.epochs:
                 checkpoints.save(parts)
+
         progress.finish(stage)
         best.restore()
-    return recorder.records(models)
-
-
-def _is_late(deadline: float, workers: Workers | None, device: torch.device) -> bool:
-    """Whether the time is over, for any worker: clocks differ, and none may train alone."""
-    late = time.monotonic() > deadline
-    return late if workers is None else workers.any(late, device)
-
-
-def step_seconds(
-    stage: Stage, network: MemberNetworks, train: BatchSource, seconds: float
-) -> float:
-    """Median duration of training steps, of which as many are taken as these seconds allow."""
-    weights, device = list(network.parameters()), train.device
-    optimiser = Adam(weights, stage.lr, stage.weight_decay, stage.beta2)
-    n_orders = 1 if stage.shared_loss else network.size
-    orders = [torch.Generator(device).manual_seed(i) for i in range(n_orders)]
-    threads = _worthwhile_threads(network, min(stage.batch_size, train.n_rows), train.steps)
-    durations: list[float] = []
-    end = time.perf_counter() + seconds
-    with one_thread():
-
-        def step(*batch: Tensor) -> Tensor:
-            return train_step(stage, network, weights, train.take(*batch), optimiser)
-
-        run_step = _on_threads(step, threads)
-        epochs = (train.batches(stage.batch_size, orders) for _ in count())
-        stream = chain.from_iterable(epochs)
-        while (start := time.perf_counter()) < end or len(durations) < _LEAST_STEPS:
-            run_step(*next(stream))
-            if device.type == "cuda":
-                torch.cuda.synchronize(device)
-            durations.append(time.perf_counter() - start)
-    return statistics.median(durations[2:])  # the first ones allocate memory
-
-
-def _worthwhile_threads(network: MemberNetworks, rows: int, steps: int) -> int:
-    """Number of threads that the products of one step are worth, without those of the loss."""
-    return max(1, min(available_threads(), int(network.products(rows, steps) / _PRODUCTS)))
-
-
-def _on_threads(step: Callable[..., Tensor], most: int) -> Callable[..., Tensor]:
-    """Return the step, run on at most this many threads and on one where several are slower."""
-    if most == 1:
-        return step
-    threads = Threads(most)
-    return lambda *batch: threads.run(partial(step, *batch))
+    return history.records(models)
 
 
 def run_epoch(
@@ -208,12 +146,12 @@ def run_epoch(
 def train_step(
     stage: Stage,
     network: MemberNetworks,
-    weights: Sequence[Tensor],
     batch: Rows,
     optimiser: Adam,
     workers: Workers | None = None,
 ) -> Tensor:
-    """Train on one batch per member and return the losses; `weights` are all of the network."""
+    """Train on one batch per member and return the losses."""
+    weights = optimiser.weights
     for weight in weights:  # also of those that are not trained
         weight.grad = None
     with network.in_precision(stage.precision):

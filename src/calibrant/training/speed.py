@@ -1,0 +1,52 @@
+"""Steps and scores as fast as the device allows: graphs on a GPU, threads on a CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from calibrant.networks import MemberNetworks
+from calibrant.threads import Threads, available_threads
+from calibrant.training.batches import BatchSource
+from calibrant.training.replay import Replay
+from calibrant.training.stage import Stage
+
+_PRODUCTS = 4e6  # multiplications of a step that make one more thread worthwhile
+
+
+def fast_step(
+    step: Callable[..., Tensor],
+    stage: Stage,
+    network: MemberNetworks,
+    train: BatchSource,
+    generators: Sequence[torch.Generator],
+) -> Callable[..., Tensor]:
+    """Return the training step as a CUDA graph where it can be captured, or on threads."""
+    if train.device.type != "cuda":
+        return on_threads(step, stage, network, train)
+    return Replay(step, generators[:1]) if "loss" in stage.recordable else step
+
+
+def fast_score(
+    score: Callable[[], Tensor], stage: Stage, device: torch.device
+) -> Callable[[], Tensor]:
+    """Return the scoring of validation rows as a CUDA graph where it can be captured."""
+    return Replay(score) if device.type == "cuda" and "score" in stage.recordable else score
+
+
+def on_threads(
+    step: Callable[..., Tensor], stage: Stage, network: MemberNetworks, train: BatchSource
+) -> Callable[..., Tensor]:
+    """Return the step, run on as many threads as its products are worth.
+
+    The loss does not count, and where several threads are slower, the step runs on one.
+    """
+    products = network.products(min(stage.batch_size, train.n_rows), train.steps)
+    most = min(available_threads(), int(products / _PRODUCTS))
+    if most <= 1:
+        return step
+    threads = Threads(most)
+    return lambda *batch: threads.run(partial(step, *batch))
