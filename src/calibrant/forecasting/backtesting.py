@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import copy
-import operator
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import clone
 
 from calibrant.distributions import Distribution, concatenate
 from calibrant.errors import CalibrantError, DataError, ParameterError
 from calibrant.estimators.bounds import Bounds, bounded
 from calibrant.forecasting._backtest import Backtest, Forecasts
+from calibrant.forecasting._blocks import Block, Policy, blocks_from
 from calibrant.forecasting._checkpoint import train
 from calibrant.forecasting._checks import check_parameters
-from calibrant.forecasting._clock import Ticks
 from calibrant.forecasting._direct import DirectStep
 from calibrant.forecasting._naive import Repeated, SeasonalNaive
 from calibrant.forecasting._progress import Countdown
@@ -28,10 +26,7 @@ from calibrant.forecasting.forecaster import Forecaster
 from calibrant.forecasting.series_frame import SeriesFrame
 from calibrant.recalibration import AdaptiveRecalibrator
 
-Policy = Literal["update", "refit", "static"]
 Run = Callable[..., Iterator[tuple[Any, Any]]]  # an engine: of a function and items
-
-_REFITS = 10  # by default
 
 
 def backtest(
@@ -98,43 +93,35 @@ def backtest(
     model: Forecaster = clone(forecaster)
     check_parameters(model.window, model.horizon, model.recalibrate, model.bounds)
     series = SeriesFrame.read(y, X, series_id=model.series_id, time=model.time)
-    times = np.unique(series.tick)
-    first = _position(start, series.clock.stamps(times))
-    _check_reach(times[first:] // series.clock.step, model.horizon)
-    blocks = list(_blocks(first, len(times), policy, every))
+    blocks = blocks_from(start, series, model.horizon, policy, every)
+    first = blocks[0].first
     found: dict[int, list[Forecasts]] = {step: [] for step in range(1, model.horizon + 1)}
     made: dict[int, list[StepForecasts]] = {step: [] for step in found}
     shows = model.verbose or verbose
     countdown = Countdown("Training", len(blocks))
-    model._prepare(_training_rows(series, times[first]))
+    model._prepare(_training_rows(series, first))
     model.fh_ = list(found)
     encoded = model.design_.covariates.encode(series)
 
     def untrained() -> Iterator[tuple[int, Forecaster]]:
-        for number, (begin, _) in enumerate(blocks):
+        for number, block in enumerate(blocks):
             one = copy.copy(model)
             if number:
-                one.series_ = encoded.before(times[begin])
+                one.series_ = encoded.before(block.first)
             heading = countdown.next() if len(blocks) > 1 else True
             one.verbose = shows and run is None and heading
             yield number, one
 
-    step = series.clock.step
     trained = _trained(untrained(), partial(_train, checkpoint), run or _one_by_one)
-    for (begin, stop), fitted in zip(blocks, trained, strict=True):
-        # The forecasts of this block reach beyond it, where the next training must not look.
-        until = np.inf if stop == len(times) else times[stop] - step
-        reach = stop + model.horizon - 1
-        known = encoded.before(times[reach] if reach < len(times) else np.inf)
-        for h, part, raw in _forecasts(fitted, known, times[begin] - step, until, policy):
+    for block, fitted in zip(blocks, trained, strict=True):
+        for h, part, raw in _forecasts(fitted, encoded.before(block.end), block, policy):
             found[h].append(part)
             made[h].append(raw)
     fitted.verbose = shows
     joined = _joined(found)
     stride = fitted.steps_[0].stride
-    baseline = _baseline(encoded.stacked(), times[first], made, policy, stride, model.bounds)
-    tested = int(np.sum(series.tick >= times[first]))
-    return Backtest(joined, fitted, policy, tested, baseline)
+    baseline = _baseline(encoded.stacked(), first, made, policy, stride, model.bounds)
+    return Backtest(joined, fitted, policy, int(np.sum(series.tick >= first)), baseline)
 
 
 def _train(checkpoint: str | os.PathLike[str] | None, item: tuple[int, Forecaster]) -> Forecaster:
@@ -161,15 +148,6 @@ def _trained(
             following += 1
 
 
-def _check_reach(steps: Ticks, horizon: int) -> None:
-    """Check that the rows to forecast are as many as the steps ahead."""
-    if (reach := int(steps[-1] - steps[0]) + 1) < horizon:
-        raise DataError(
-            f"A horizon of {horizon} needs as many rows from `start` on, but there are {reach}. "
-            "Choose an earlier start or a smaller horizon."
-        )
-
-
 def _training_rows(series: SeriesFrame, start: int) -> SeriesFrame:
     """Rows before the first forecast; every series must have some."""
     before = series.before(start)
@@ -184,9 +162,9 @@ def _training_rows(series: SeriesFrame, start: int) -> SeriesFrame:
 
 
 def _forecasts(
-    model: Forecaster, series: SeriesFrame, since: float, until: float, policy: Policy
+    model: Forecaster, series: SeriesFrame, block: Block, policy: Policy
 ) -> Iterator[tuple[int, Forecasts, StepForecasts]]:
-    """Move the model on to longer series; yield the forecasts of origins in [since, until)."""
+    """Move the model on to longer series; yield the forecasts of the origins of a block."""
     shown = series.stacked()
     made = [
         (step, forecasts, _recalibrated(step, forecasts, len(shown.ids), policy))
@@ -195,7 +173,7 @@ def _forecasts(
     ]
     followed = [(forecasts, dist) for _, forecasts, dist in made]
     for (step, forecasts, _), dist in zip(made, model.model_.joined(followed), strict=True):
-        kept = (forecasts.origin >= since) & (forecasts.origin < until)
+        kept = (forecasts.origin >= block.since) & (forecasts.origin < block.until)
         if kept.any():
             index, origin = (
                 shown.index(forecasts.code[kept], tick[kept])
@@ -263,48 +241,3 @@ def _joined(found: dict[int, list[Forecasts]]) -> dict[int, Forecasts]:
         )
         for step, parts in found.items()
     }
-
-
-def _blocks(first: int, n: int, policy: Policy, every: int | None) -> Iterator[tuple[int, int]]:
-    if every is not None and (policy != "refit" or every < 1):
-        raise ParameterError(
-            'every is the number of time stamps between trainings of policy="refit", at least 1; '
-            f"got {every!r} with {policy!r}."
-        )
-    size = n - first
-    if policy == "refit":
-        size = max(1, -(-size // _REFITS)) if every is None else every
-    for begin in range(first, n, size):
-        yield begin, min(n, begin + size)
-
-
-def _position(start: Any, times: pd.Index[Any]) -> int:
-    """Position of the first time to forecast."""
-    dated = isinstance(times, pd.DatetimeIndex | pd.PeriodIndex)
-    try:
-        position = operator.index(start)
-        position += len(times) if position < 0 else 0
-    except TypeError:
-        if not dated:
-            raise ParameterError(
-                f"start must be a position, a whole number: got {start!r}."
-            ) from None
-        try:
-            position = int(times.searchsorted(_stamp(start, times)))
-        except (TypeError, ValueError) as error:
-            raise ParameterError(
-                f"start must be a position or a time stamp, got {start!r}: {error}"
-            ) from error
-    if not 0 < position < len(times):
-        raise DataError(
-            f"start={start!r} must leave rows on both sides: the series has {len(times)} time "
-            f"stamps from {times[0]} to {times[-1]}."
-        )
-    return position
-
-
-def _stamp(start: Any, times: Any) -> Any:
-    if isinstance(times, pd.PeriodIndex):
-        return pd.Period(start, times.freqstr)
-    stamp = pd.Timestamp(start)
-    return stamp.tz_localize(times.tz) if times.tz is not None and stamp.tz is None else stamp
