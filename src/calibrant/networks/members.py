@@ -13,17 +13,11 @@ from torch.distributions import Distribution as TorchDistribution
 from torch.func import functional_call, stack_module_state, vmap
 
 from calibrant.errors import ParameterError
-from calibrant.networks.batch_ensemble import BatchEnsembleMLP, SubmodelOutput
-from calibrant.networks.distribution_network import DistributionNetwork, with_fixed
+from calibrant.networks.batch_ensemble import BatchEnsembleMLP
+from calibrant.networks.distribution_network import DistributionNetwork
 from calibrant.networks.dropout import monte_carlo_passes
-from calibrant.networks.embeddings import PeriodicEmbedding
-from calibrant.networks.fast.lstm import lstm_layer
-from calibrant.networks.mlp import MLP
+from calibrant.networks.fast.stacked import fast_pass, is_perceptron
 from calibrant.networks.recurrent import Recurrent
-
-_BATCHED = (nn.Flatten, PeriodicEmbedding, MLP)  # layers that `_by_layers` knows
-_LSTM_PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-
 
 Precision = Literal["float32", "bfloat16"]
 
@@ -90,26 +84,25 @@ class MemberNetworks(nn.Module):
             self._precision = before
 
     def _outputs(self, x: Tensor) -> Tensor:
-        many = x.ndim > self._rows_ndim
-        rows = x[0] if many and len(x) == 1 else x
+        rows = x[0] if x.ndim > self._rows_ndim and len(x) == 1 else x
         if self.size == 1:
             alone: Tensor = self.single(rows)
             return alone[None]
         pattern = self._pattern[0].train(self.training)
-        body = getattr(pattern, "body", None)  # a deep Gaussian process has none
-        if isinstance(body, BatchEnsembleMLP):
-            return self._by_submodels(body, rows)
-        if _is_perceptron(pattern):
-            return self._by_layers(pattern, rows)
-        if type(body) is Recurrent and body.cell == "lstm":
-            return self._by_steps(body, rows)
+        fast = fast_pass(pattern)
+        shared = rows.ndim == self._rows_ndim  # the same for all members
+        if fast is not None:
+            return fast(pattern, rows[None] if shared else rows, self._state())
+        return self._by_vmap(pattern, rows, along=None if shared else 0)
+
+    def _by_vmap(self, pattern: DistributionNetwork, rows: Tensor, along: int | None) -> Tensor:
+        """Outputs of networks of any layers; `along` is the dimension of members in the rows."""
 
         def one(weights: dict[str, Tensor], buffers: dict[str, Tensor], rows: Tensor) -> Tensor:
             result: Tensor = functional_call(pattern, (weights, buffers), (rows,))
             return result
 
-        along = (0, 0, 0 if rows is x and many else None)
-        batched = vmap(one, in_dims=along, randomness="different")
+        batched = vmap(one, in_dims=(0, 0, along), randomness="different")
         try:
             result: Tensor = batched(self._weights(), self._stacked_buffers(), rows)
         except RuntimeError as error:
@@ -132,48 +125,8 @@ class MemberNetworks(nn.Module):
         if isinstance(body, BatchEnsembleMLP):
             times = rows * body.submodels
         else:
-            times = rows * (1 if _is_perceptron(one) else steps)
+            times = rows * (1 if is_perceptron(one) else steps)
         return times * sum(weight.numel() for weight in self.parameters())
-
-    def _by_submodels(self, body: BatchEnsembleMLP, rows: Tensor) -> Tensor:
-        """Outputs of networks with submodels: the same as by vmap, without its overhead."""
-        weights = self._weights() | self._stacked_buffers()
-        inside = {name.removeprefix("body."): weight for name, weight in weights.items()}
-        features = body.batched(self._for_each(rows), inside)
-        x = SubmodelOutput.batched(features, weights["output.weight"], weights["output.bias"])
-        return with_fixed(x, weights.get("fixed"))
-
-    def _for_each(self, rows: Tensor) -> Tensor:
-        """Flat rows (M, n, d) for each member."""
-        shared = rows.ndim == self._rows_ndim
-        return (rows.expand(self.size, *rows.shape) if shared else rows).flatten(2)
-
-    def _by_layers(self, pattern: DistributionNetwork, rows: Tensor) -> Tensor:
-        """Outputs of perceptrons: the same as by vmap, without its overhead."""
-        weights = self._weights() | self._stacked_buffers()
-        x = self._for_each(rows)
-        for name, layer in pattern.named_modules():
-            if isinstance(layer, nn.Linear):
-                weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
-                x = torch.baddbmm(bias[:, None], x, weight.mT)
-            elif isinstance(layer, nn.ReLU | nn.Dropout):
-                x = layer(x)
-            elif isinstance(layer, PeriodicEmbedding):
-                x = layer.batched(x, *(weights[f"{name}.{part}"] for part in layer.parts))
-        return with_fixed(x, weights.get("fixed"))
-
-    def _by_steps(self, body: Recurrent, rows: Tensor) -> Tensor:
-        """Outputs of LSTM networks: the same as by vmap, in a tenth of the operations."""
-        weights = self._weights()
-        x = rows.transpose(-3, -2).contiguous()  # time before the rows
-        x = x.expand(self.size, *x.shape[-3:])
-        last = len(body.layers) - 1
-        for i in range(last + 1):
-            names = (f"body.layers.{i}.{part}_l0" for part in _LSTM_PARTS)
-            x = lstm_layer(x, *(weights[name] for name in names), last=i == last)
-            x = body.after(x) if i == last else body.between(x)
-        x = torch.baddbmm(weights["output.bias"][:, None], x, weights["output.weight"].mT)
-        return with_fixed(x, self._stacked_buffers().get("fixed"))
 
     def part(self, members: slice) -> MemberNetworks:
         """Return some of the members as separate networks; of all members, this object."""
@@ -201,7 +154,7 @@ class MemberNetworks(nn.Module):
         if self.size == 1:
             return monte_carlo_passes(self.single, x, count, seed)
         result = []
-        state = self._weights() | self._stacked_buffers()
+        state = self._state()
         for i, rows in enumerate(x):
             weights = {name: value[i] for name, value in state.items()}
             result.append(monte_carlo_passes(self._pattern[0], rows, count, seed, weights))
@@ -218,7 +171,10 @@ class MemberNetworks(nn.Module):
         """
         if self.size == 1:
             return {k: v.detach()[None] for k, v in self.single.state_dict(keep_vars=True).items()}
-        return {k: v.detach() for k, v in (self._weights() | self._stacked_buffers()).items()}
+        return {k: v.detach() for k, v in self._state().items()}
+
+    def _state(self) -> dict[str, Tensor]:
+        return self._weights() | self._stacked_buffers()
 
     def _weights(self) -> dict[str, Tensor]:
         """Weights by the names of one network, each (M, ...), without M for a single one."""
@@ -241,11 +197,3 @@ class MemberNetworks(nn.Module):
                     f"{name} has shape {tuple(state[name].shape)}, expected {tuple(value.shape)}"
                 )
             value.copy_(state[name])
-
-
-def _is_perceptron(network: DistributionNetwork) -> bool:
-    """Whether `_by_layers` applies to all layers; a deep Gaussian process has no body."""
-    body = getattr(network, "body", None)
-    return type(body) is MLP or (
-        isinstance(body, nn.Sequential) and all(isinstance(layer, _BATCHED) for layer in body)
-    )
