@@ -9,17 +9,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.model_selection import GroupKFold
 
 from calibrant.checks import Array
 from calibrant.errors import ModelFileError
+from calibrant.estimators.splits import group_folds
 from calibrant.persistence import savable_part
 
 _TREES = 100
 _LEAST_IN_LEAF = 3
 _SHARE_OF_INPUTS = 0.5  # that each split chooses from
 _MOST_ROWS = 50_000  # that each tree is grown on
-_GROUP_FOLDS = 5
 LEAST_SPREAD = 0.01  # of the trees, in units of the target
 _ROWS_AT_ONCE = 4096
 
@@ -200,9 +199,8 @@ def _out_of_group(
 ) -> Array:
     """Features of the training rows, (n, 2), each by a forest without the rows of its group."""
     features = np.empty((len(y), Forest.n_features))
-    folds = GroupKFold(min(_GROUP_FOLDS, len(np.unique(groups))))
-    for rest, fold in folds.split(x, groups=groups):
-        trees = _grow(x[rest], y[rest], weight[rest], seed)
+    for train, fold in group_folds(groups):
+        trees = _grow(x[train], y[train], weight[train], seed)
         each = [tree.predict(x[fold].astype(np.float32)) for tree in trees.estimators_]
         features[fold] = _mean_and_spread(np.transpose(each))
     return features

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import svd
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.model_selection import GroupKFold
 
 from calibrant.checks import Array
 from calibrant.estimators.scaling import fit_scaler
+from calibrant.estimators.splits import group_folds
 from calibrant.persistence import savable_part
 
 _PENALTIES = np.logspace(-13.0, 2.0, 31)  # per row, for inputs of variance 1
@@ -23,7 +23,6 @@ _MOST_LEFT = 0.7  # of the absolute error of a forest
 _FAR = 10.0  # times the median error: rows that do not count
 _WILD = 50.0  # robust units beyond which an input is wild
 _FOREST_ROWS = 5_000  # at most, to compare errors on
-_GROUP_FOLDS = 5
 _ROUNDING = 1e-12  # relative spread below which an input counts as constant
 
 
@@ -82,9 +81,8 @@ def find_linear_trend(
         return None
     trend, unseen = _fit_robust(x, y, weight)
     if groups is not None:
-        folds = GroupKFold(min(_GROUP_FOLDS, len(np.unique(groups))))
-        for rest, fold in folds.split(x, groups=groups):
-            unseen[fold] = _fit_robust(x[rest], y[rest], weight[rest]).trend.predict(x[fold])
+        for train, fold in group_folds(groups):
+            unseen[fold] = _fit_robust(x[train], y[train], weight[train]).trend.predict(x[fold])
     found = FittedTrend(trend, unseen)
     return found if _pays(x, y, weight, unseen, seed) else None
 

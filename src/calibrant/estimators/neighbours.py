@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import GroupKFold
 from sklearn.neighbors import KDTree, NearestNeighbors
 
 from calibrant.checks import Array
+from calibrant.estimators.splits import group_folds
 from calibrant.persistence import savable_part
 
 _COUNT = 16  # neighbours that are used
 _SEARCHED = 40  # neighbours that are searched; a network may use three quarters of them or more
 FEW = 4
-_FOLDS = 5
 _TREE_INPUTS = 15  # up to which a tree is faster than comparing all rows
 _NEAR = 1e-3  # share of the median distance of the last neighbour below which rows are equal
 
@@ -151,15 +150,14 @@ def _nearest(
         itself[~itself.any(axis=1), -1] = True
         shape = (n_rows, more)
         return distance[~itself].reshape(shape), index[~itself].reshape(shape)
-    folds = GroupKFold(min(_FOLDS, len(np.unique(groups))))
-    splits = list(folds.split(known.x, groups=groups))
-    more = min(more, *(len(rest) for rest, _ in splits))
+    folds = list(group_folds(groups))
+    more = min(more, *(len(train) for train, _ in folds))
     distance = np.empty((n_rows, more))
     index = np.empty(distance.shape, dtype=np.intp)
-    for rest, fold in splits:
-        others = Neighbours(known.x[rest], known.y[rest])
+    for train, fold in folds:
+        others = Neighbours(known.x[train], known.y[train])
         distance[fold], found = others.nearest(known.x[fold], more)
-        index[fold] = rest[found]
+        index[fold] = train[found]
     return distance, index
 
 

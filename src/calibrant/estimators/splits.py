@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import GroupShuffleSplit
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 
 from calibrant.checks import Index
 from calibrant.checks.folds import make_folds
 from calibrant.errors import DataError
 
 Fold = tuple[Index, Index]  # positions to train on, positions held out
+
+_GROUP_FOLDS = 5
 
 
 def inner_split(
@@ -41,7 +44,7 @@ def inner_split(
     n = len(weights)
     labels = None if groups is None else np.asarray(groups)
     # A splitter of the user counts all rows; a random split must leave out rows of weight 0.
-    rows = np.arange(n) if _is_own(cv) else np.flatnonzero(weights > 0)
+    rows = np.arange(n) if _is_splitter(cv) else np.flatnonzero(weights > 0)
     labels = None if labels is None else labels[rows]
     if cv is None and labels is None:
         train, held_out = _at_random(len(rows), fraction, random_state)
@@ -69,7 +72,13 @@ def cross_folds(
     return [_checked(train, held_out) for train, held_out in splits]
 
 
-def _is_own(cv: Any) -> bool:
+def group_folds(groups: NDArray[Any]) -> Iterator[Fold]:
+    """Yield positions (train, held out) of up to five folds; no group is on both sides of one."""
+    folds = GroupKFold(min(_GROUP_FOLDS, len(np.unique(groups))))
+    yield from folds.split(groups, groups=groups)
+
+
+def _is_splitter(cv: Any) -> bool:
     return cv is not None and not isinstance(cv, int | np.integer)
 
 
