@@ -65,7 +65,7 @@ class EnsembleCalibration:
         outputs = torch.cat(batches, dim=1).cpu()
         per_kind = plan.n_networks // len(plan.groups)
         few = [i for i in range(plan.n_networks) if i % per_kind < _FEW_NETWORKS]
-        y = scaled_target(plan.target, held_out.rest)
+        y = scaled_target(plan.target, held_out.residual)
         combine = WeightedMixture(_learn_shares(plan, outputs[few], y, held_out.weight, per_kind))
         if not self.recalibrate or len(held_out.y) < LEAST_HELD_OUT:
             return combine, None
@@ -98,7 +98,7 @@ class EnsembleCalibration:
         sample, kinds, per_kind = plan.sample, len(plan.groups), len(plan.folds)
         repeats, n_rows = plan.recipe.members, len(plan.sample.y)
         outputs = out_of_fold_outputs(plan, predictor)  # (kinds * repeats, n, n_outputs)
-        y = scaled_target(plan.target, sample.rest)
+        y = scaled_target(plan.target, sample.residual)
         shares = _learn_shares(plan, outputs, y, sample.weight, per_kind)
         combine = WeightedMixture(shares)
         if not self.recalibrate:

@@ -73,7 +73,7 @@ def scaled_rows(
     return [
         Rows(
             scaled(sample.x),
-            tensor(scaled_target(target, sample.rest)),
+            tensor(scaled_target(target, sample.residual)),
             tensor(sample.weight / sample.weight.mean()),
         )
         for sample in samples

@@ -31,8 +31,9 @@ _LARGEST = 1e100  # target whose variance, and the variance of that, are still w
 class Sample(NamedTuple):
     """Inputs (n, d), targets (n,) and weights (n,) in float64, in the units of the user.
 
-    Sequences are `Windows`, (n, steps, d). Rows of one group are never split. `trend` is the part
-    of the targets, (n,), that a linear trend predicts from other rows; networks learn the rest.
+    Sequences are `Windows`, (n, steps, d). Rows of one group are never split. `trend` is what a
+    linear trend, learned from other rows, predicts for the targets, (n,); networks learn the
+    residual.
     """
 
     x: Array | Windows
@@ -42,8 +43,8 @@ class Sample(NamedTuple):
     trend: Array | float = 0.0
 
     @property
-    def rest(self) -> Array:
-        """Targets without their trend, (n,)."""
+    def residual(self) -> Array:
+        """Targets minus their trend, (n,)."""
         return np.asarray(self.y - self.trend)
 
     def take(self, index: NDArray[Any]) -> Sample:
@@ -66,11 +67,11 @@ class FitData(NamedTuple):
         How rows are held out, if the user chose it.
     seed : int
     inputs : tuple of (name, shape of one row)
-        Of a dict of inputs; empty for one table or sequences.
+        The inputs of a dict; empty for one table or sequences.
     stream : RowStream or None
-        The training rows, where they are not in memory.
+        The training rows, if they are not in memory.
     n_elsewhere : int or None
-        Their number, or that of training rows on other machines.
+        Number of training rows if they are in a stream or on other machines.
     """
 
     sample: Sample

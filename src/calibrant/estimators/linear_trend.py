@@ -1,4 +1,4 @@
-"""The linear part of a target, which networks then need not learn."""
+"""The linear trend of a target, which networks then need not learn."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from calibrant.persistence import savable_part
 _PENALTIES = np.logspace(-13.0, 2.0, 31)  # per row, for inputs of variance 1
 _MOST_INPUTS = 500
 _LEAST_ROWS = 50
-_MOST_UNEXPLAINED = 0.9  # of the absolute deviations; with more there is no trend
+_MOST_UNEXPLAINED = 0.9  # of the mean absolute deviation; with more there is no trend
 _MOST_LEFT = 0.7  # of the absolute error of a forest
-_FAR = 10.0  # times the median error: rows that do not count
-_WILD = 50.0  # robust units beyond which an input is wild
+_FAR = 10.0  # times the median error, beyond which a row is an outlier
+_WILD = 50.0  # robust units beyond which an input is an outlier
 _FOREST_ROWS = 5_000  # at most, to compare errors on
 _ROUNDING = 1e-12  # relative spread below which an input counts as constant
 
@@ -29,16 +29,16 @@ _ROUNDING = 1e-12  # relative spread below which an input counts as constant
 @savable_part
 @dataclass(frozen=True, eq=False)
 class LinearTrend:
-    """Ridge regression on inputs that are kept near the range of the training rows.
+    """Ridge regression on inputs that are clipped near the range of the training rows.
 
-    Networks and trees take many rows to learn a weighted sum of the inputs, such as a total of its
+    Networks and trees need many rows to learn a weighted sum of the inputs, such as a total of its
     parts, and learn it to a thousandth of the target's spread at best.
 
     Parameters
     ----------
     low, high : arrays of shape (d,)
-        Range of the training inputs, and as much again on either side; beyond it the trend is
-        constant.
+        Limits of the inputs: the range of the training rows, extended by its width on either
+        side. The trend is constant beyond them.
     weights : array of shape (d,)
     intercept : float
     """
@@ -64,10 +64,9 @@ class FittedTrend(NamedTuple):
 def find_linear_trend(
     x: Array, y: Array, weight: Array, groups: NDArray[np.generic] | None, seed: int
 ) -> FittedTrend | None:
-    """Fit the trend of a target, or return None if its rest is no easier to predict.
+    """Fit the trend of a target, or return None if the residual is no easier to predict.
 
-    A random forest decides: its error out of bag must be smaller when it learns what the trend
-    leaves.
+    The out-of-bag error of a random forest decides: it must be smaller on the residual.
 
     Parameters
     ----------
@@ -88,20 +87,20 @@ def find_linear_trend(
 
 
 def _fit_robust(x: Array, y: Array, weight: Array) -> FittedTrend:
-    """Ridge regression without the rows that are far off the trend of all rows."""
+    """Ridge regression, fitted again without outliers if there are any."""
     first = _fit_ridge(x, y, weight)
-    near = _near(y - first.unseen, weight)
-    return first if near.all() else _fit_ridge(x, y, weight * near)
+    inliers = _inliers(y - first.unseen, weight)
+    return first if inliers.all() else _fit_ridge(x, y, weight * inliers)
 
 
-def _near(errors: Array, weight: Array) -> NDArray[np.bool_]:
-    """Which rows, (n,), are not far off the others."""
+def _inliers(errors: Array, weight: Array) -> NDArray[np.bool_]:
+    """Which rows, (n,), are not outliers."""
     size = abs(errors)
     return np.asarray(size <= _FAR * np.median(size[weight > 0]))
 
 
 def _fit_ridge(x: Array, y: Array, weight: Array) -> FittedTrend:
-    """Ridge regression with the penalty of the least error when each row is left out in turn."""
+    """Ridge regression with the penalty of the least leave-one-out error."""
     low, high = _range(x, weight)
     reach = high - low
     x = np.clip(x, low, high)
@@ -118,7 +117,7 @@ def _fit_ridge(x: Array, y: Array, weight: Array) -> FittedTrend:
     along, axes = d * (u.T @ (root * (y - mean))), scaled @ vt.T
 
     def left_out(penalty: float) -> Array:
-        """Errors of the rows when each is left out."""
+        """Leave-one-out errors of the rows."""
         inside = (y - mean) - axes @ (along / (d**2 + penalty))
         leverage = share + u**2 @ (d**2 / (d**2 + penalty))
         return np.asarray(inside / np.maximum(1.0 - leverage, _ROUNDING))
@@ -130,7 +129,7 @@ def _fit_ridge(x: Array, y: Array, weight: Array) -> FittedTrend:
 
 
 def _range(x: Array, weight: Array) -> tuple[Array, Array]:
-    """Smallest and largest value of each input, without wild ones."""
+    """Smallest and largest value of each input, without outliers."""
     robust = fit_scaler(x, weight, "robust")
     reach = _WILD * robust.scale
     low, high = np.maximum(x.min(axis=0), robust.loc - reach), robust.loc + reach
@@ -138,8 +137,8 @@ def _range(x: Array, weight: Array) -> tuple[Array, Array]:
 
 
 def _pays(x: Array, y: Array, weight: Array, unseen: Array, seed: int) -> bool:
-    """Whether a forest predicts the rest of the trend better than the target itself."""
-    used = np.flatnonzero(_near(y - unseen, weight) & (weight > 0))
+    """Whether a forest predicts the residual better than the target itself."""
+    used = np.flatnonzero(_inliers(y - unseen, weight) & (weight > 0))
     unit = abs(y[used] - np.median(y[used])).mean()
     if abs(y - unseen)[used].mean() >= _MOST_UNEXPLAINED * unit:  # also where all are the same
         return False

@@ -39,7 +39,7 @@ class Recipe:
     network : NetworkSpec or DeepGPSpec
         Without the number of inputs, which the plan adds.
     more_kinds : tuple of Kind
-        Further kinds of networks, as many of each; they have the same head.
+        Further kinds of networks, with the same head and the same number of each.
     stages : callable
         Returns the stages of training for the scaled training rows.
     combine : Combine
@@ -50,11 +50,11 @@ class Recipe:
         Number of networks of a kind; with folds, `members` networks for each fold, trained on the
         others.
     atoms : bool
-        Give repeated values of the target a probability.
+        Give values that the target takes again and again a probability of their own.
     linear_trend : bool
-        Let networks learn what a linear trend leaves of the target, where that is easier.
+        Let networks learn the residual of a linear trend where that is easier to learn.
     scaling : Scaling
-        Scaling of inputs and target, where the user leaves it open.
+        Scaling of inputs and target unless the user chooses one.
     """
 
     network: NetworkSpec | DeepGPSpec
@@ -107,12 +107,12 @@ class Plan:
     sample : Sample
         Rows to train on, in the units of the user; with folds, all rows; of a stream, a sample.
     held_out : Sample or None
-        Rows held out from all networks; None if every fold is held out in turn.
+        Rows held out from all networks; None with folds.
     folds : tuple of (train, held out) positions
         One for each network of a kind; empty with a hold-out.
     features : Features
     target : Scaler
-        Of the target, or of what a trend leaves of it.
+        Scaling of the target, or of its residual if there is a trend.
     atoms : Atoms
     groups : tuple of Group
         The networks, one group for each kind.
@@ -205,8 +205,9 @@ def _features_in_words(plan: Plan) -> str:
 
 def _trend_in_words(plan: Plan) -> str:
     rows = [plan.sample] if plan.held_out is None else [plan.sample, plan.held_out]
-    y, rest = (np.concatenate([getattr(each, name) for each in rows]) for name in ("y", "rest"))
-    return f"what a linear trend leaves, {rest.var() / y.var():.2g} of the variance"
+    y = np.concatenate([each.y for each in rows])
+    residual = np.concatenate([each.residual for each in rows])
+    return f"what a linear trend leaves, {residual.var() / y.var():.2g} of the variance"
 
 
 def _stage_in_words(stage: Stage) -> str:

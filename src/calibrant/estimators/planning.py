@@ -34,9 +34,9 @@ from calibrant.networks import DeepGPSpec, InputShapes, MixtureHead, NetworkSpec
 from calibrant.training import BatchSource, MemberRows, Rows, Stage, resolve_device
 
 LEAST_ROWS_PER_FOLD = 5  # with fewer, one part of the rows is held out instead
-_LEAST_REST = 1e-8  # scale of what a trend leaves, in units of the target's
-_MOST_ON_ATOMS = 0.5  # share of the rows
-_NEIGHBOURS_ROWS = (100, 200_000)  # fewer rows are not near enough, more are slow to search
+_LEAST_RESIDUAL = 1e-8  # smallest scale of the residual of a trend, in units of the target's
+_MOST_ON_ATOMS = 0.5  # largest share of the rows for a linear trend
+_NEIGHBOURS_ROWS = (100, 200_000)  # fewer are too far apart, more are slow to search
 
 
 def make_plan(
@@ -111,7 +111,7 @@ def _check_precision(spec: NetworkSpec | DeepGPSpec, stages: Sequence[Stage]) ->
 
 
 class Split(NamedTuple):
-    """Rows to train on, and rows held out: one part from all networks, or every fold in turn."""
+    """Rows to train on, and rows held out from all networks, or folds instead."""
 
     train: Sample
     held_out: Sample | None
@@ -124,8 +124,8 @@ def _split(recipe: Recipe, data: FitData, fraction: float) -> Split:
         return Split(sample, data.validation)
     n_rows = len(sample.y)
     if data.cv is None and recipe.folds >= 2 and n_rows >= LEAST_ROWS_PER_FOLD * recipe.folds:
-        # Other folds for every member: the networks that predict a row out of fold must differ as
-        # much as any other networks of the ensemble, also in the rows that they are trained on.
+        # Every member has its own folds: the networks that predict a row out of fold must differ
+        # as much as any other networks of the ensemble, including in their training rows.
         folds = [
             fold
             for repeat in range(recipe.members)
@@ -153,9 +153,9 @@ def _fit_scaler(sample: Sample, scaling: Scaling, inputs: InputShapes) -> Scaler
 
 
 def _may_have_trend(data: FitData, atoms: Atoms) -> bool:
-    """Whether all rows are one table in memory, and most targets are no atoms.
+    """Whether all rows are one table in memory, and most targets are not atoms.
 
-    What a trend leaves of a discrete target is not discrete, and spikes have fixed places.
+    The residual of a discrete target is not discrete, and the components of spikes are fixed.
     """
     table = not (data.inputs or isinstance(data.sample.x, Windows) or data.n_elsewhere)
     discrete = np.isin(data.sample.y, atoms.cells[:, 0]).mean() > _MOST_ON_ATOMS
@@ -163,10 +163,10 @@ def _may_have_trend(data: FitData, atoms: Atoms) -> bool:
 
 
 def _without_trend(split: Split, target: Scaler, seed: int) -> tuple[LinearTrend | None, Split]:
-    """The linear trend of the target if it pays, and both sides with their part of it."""
+    """The linear trend of the target if it helps, and the split with the trend of each row."""
     train, held_out, folds = split
     assert not isinstance(train.x, Windows)
-    y = target.loc + target.scale * scaled_target(target, train.y)  # without wild values
+    y = target.loc + target.scale * scaled_target(target, train.y)  # outliers are clipped
     found = find_linear_trend(train.x, y, train.weight, train.groups, seed)
     if found is None:
         return None, split
@@ -176,21 +176,22 @@ def _without_trend(split: Split, target: Scaler, seed: int) -> tuple[LinearTrend
 
 
 def _rescaled(target: Scaler, sample: Sample, scaling: Scaling) -> Scaler:
-    """Scaling of what a trend leaves; rounding alone sets no unit."""
-    rest = fit_target_scaler(sample.rest, sample.weight, scaling)
-    return Scaler(rest.loc, np.maximum(rest.scale, _LEAST_REST * target.scale))
+    """Scaling of the residual of a trend, of which rounding errors may be all that is left."""
+    scaler = fit_target_scaler(sample.residual, sample.weight, scaling)
+    return Scaler(scaler.loc, np.maximum(scaler.scale, _LEAST_RESIDUAL * target.scale))
 
 
 def _group_rows(
     split: Split, scaled: Sequence[Rows], known: KnownTargets | None
 ) -> tuple[Rows, BatchSource, Rows | MemberRows]:
-    """All rows of a group of networks, and those that they are trained and stopped on.
+    """All rows of a group of networks, their training rows, and the rows for early stopping.
 
     Parameters
     ----------
-    scaled : scaled rows of both sides of the split, or of the one
+    scaled : sequence of Rows
+        Rows to train on, and those held out from all networks.
     known : KnownTargets or None
-        For networks that read features from it.
+        Makes further features, for networks that read them.
     """
     plain, *held_out = scaled
     rows = plain if known is None else plain.with_inputs(known.features())
@@ -226,7 +227,7 @@ def _sized(
     target: Scaler,
     inputs: InputShapes,
 ) -> NetworkSpec | DeepGPSpec:
-    """Complete the description of the network with what the data decide."""
+    """Complete the description of the network with what depends on the data."""
     if isinstance(sample.x, Windows):
         _, steps, n_inputs = sample.x.shape
         sized = network.sized(n_inputs, steps, rows)
@@ -262,12 +263,12 @@ def _known_targets(
         or not least <= len(sample.y) <= most
     ):
         return None
-    x, y = scaler.transform(sample.x), scaled_target(target, sample.rest)
+    x, y = scaler.transform(sample.x), scaled_target(target, sample.residual)
     return KnownTargets.fit(x, y, sample.weight, sample.groups, data.seed)
 
 
 def _seeds(recipe: Recipe, seed: int, kind: int) -> tuple[int, ...]:
-    """Different seeds for the networks of a kind; the very first is that of a single network."""
+    """Different seeds for the networks of a kind; a single network would have the first one."""
     per_kind = recipe.members * max(1, recipe.folds)
     end = (kind + 1) * per_kind
     more = np.random.default_rng(seed).integers(np.iinfo(np.int32).max, size=end - 1)

@@ -13,9 +13,9 @@ from calibrant.persistence import savable_part
 
 Scaling = Literal["standard", "robust", "minmax"]
 
-_SMOOTH_LIMIT = 8.0  # robust units that no input exceeds
+_SMOOTH_LIMIT = 8.0  # largest scaled input, in robust units
 _ROUNDING = 1e-14  # relative difference below which values count as equal
-_TARGET_LIMIT = 50.0  # robust units beyond which a training target counts as at the limit
+_TARGET_LIMIT = 50.0  # robust units to which training targets are clipped
 
 
 @savable_part
@@ -66,7 +66,7 @@ def fit_scaler(values: Array, weights: Array, scaling: Scaling) -> Scaler:
 
 
 def _scaler(loc: Array, scale: Array, size: Array, limit: float | None = None) -> Scaler:
-    """Scaler of columns whose values are of this size; a spread by rounding alone becomes 1."""
+    """Scaler of columns of values of this size; a spread that is rounding error becomes 1."""
     constant = scale <= _ROUNDING * size
     return Scaler(np.asarray(loc), cast(Array, np.where(constant, 1.0, scale)), limit)
 
@@ -75,7 +75,7 @@ def fit_target_scaler(y: Array, weights: Array, scaling: Scaling) -> Scaler:
     """As `fit_scaler`; the scale of a constant target is a millionth of its size.
 
     "robust" is the median and the central 90% of the values in standard deviations of a normal, so
-    that one wild value does not set the unit.
+    that one outlier does not set the unit.
     """
     if np.ptp(y) == 0:
         return Scaler(y[:1].reshape(()), np.asarray(1e-6 * (abs(y[0]) or 1.0)))
@@ -90,5 +90,5 @@ def fit_target_scaler(y: Array, weights: Array, scaling: Scaling) -> Scaler:
 
 
 def scaled_target(scaler: Scaler, y: Array) -> Array:
-    """Scaled targets to train on, within 50 units, so that no single row dominates the loss."""
+    """Scaled training targets, clipped to 50 units, so that no single row dominates the loss."""
     return np.clip(scaler.transform(y), -_TARGET_LIMIT, _TARGET_LIMIT)
