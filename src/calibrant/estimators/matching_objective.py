@@ -22,7 +22,7 @@ from calibrant.kernels import (
     median_squared_distance,
 )
 from calibrant.losses import DistributionMatchingLoss, Match, kernel_score
-from calibrant.networks import MemberNetworks, MixtureHead
+from calibrant.networks import Head, MemberNetworks, MixtureHead
 from calibrant.training import Rows
 
 
@@ -35,7 +35,7 @@ class MatchingObjective:
     score_kernel : Kernel
     score_weight : float
     make_matching : callable or None
-        Makes the loss of pairs of rows for a `condition_bandwidth`; None for the score alone.
+        Makes the loss of pairs of rows, given a `condition_bandwidth`; None for the score alone.
     condition_bandwidth : tensor of shape (1,) or (M,), or None
         Bandwidth of the kernel on the inputs, per model or per member.
     """
@@ -56,15 +56,7 @@ class MatchingObjective:
         outputs = network.outputs(rows.x)
         terms: list[Tensor] = []
         if self._matching is not None:
-            some, head, outputs_of = rows, network.head, outputs
-            if isinstance(head, MixtureHead):
-                # Two rows of a mixture are K^2 pairs of normals. A K-th of the rows, which are in
-                # random order, gives as many pairs as all rows would give single normals.
-                kept = slice(None, max(2, rows.n_rows // (head.components * head.submodels)))
-                some = Rows(*(each[:, kept] for each in (rows.x, rows.y, rows.weight)))
-                outputs_of = outputs[:, kept]
-            part = head.torch_distribution(outputs_of)
-            terms.append(self._matching(part, some.y, some.flat, some.weight))
+            terms.append(_of_pairs(self._matching, network.head, outputs, rows))
         if self.score_weight > 0:
             score = partial(kernel_score, kernel=self.score_kernel, dtype=torch.float32)
             terms.append(self.score_weight * mean_loss(score, network.head, outputs, rows))
@@ -84,6 +76,20 @@ class MatchingObjective:
         if not tensors:
             return losses[0]
         return replace(losses[0], condition_bandwidth=torch.cat(tensors).repeat_interleave(members))
+
+
+def _of_pairs(
+    matching: DistributionMatchingLoss, head: Head, outputs: Tensor, rows: Rows
+) -> Tensor:
+    """Loss of pairs of rows for every member, (M,)."""
+    if isinstance(head, MixtureHead):
+        # Two rows of mixtures of K normals are K^2 pairs of normals. The first K-th of the rows,
+        # which are in random order, has as many pairs as all rows would have with single normals.
+        kept = slice(None, max(2, rows.n_rows // (head.components * head.submodels)))
+        rows = Rows(*(each[:, kept] for each in (rows.x, rows.y, rows.weight)))
+        outputs = outputs[:, kept]
+    loss: Tensor = matching(head.torch_distribution(outputs), rows.y, rows.flat, rows.weight)
+    return loss
 
 
 def matching_objective(matching: Matching, match: Match | None, rows: Rows) -> MatchingObjective:
