@@ -44,7 +44,8 @@ def learn_knots(scores: Array, levels: Array) -> Array:
     # Outcomes of one origin depend on each other: those of neighbouring steps do not add up.
     beyond = count[:, None] * np.minimum(levels, 1.0 - levels)
     trust = smooth_over_steps(beyond / (beyond + _TAILS))
-    return _apart(nominal + trust * (smooth_over_steps(quantiles, count) - nominal))
+    learned = nominal + trust * (smooth_over_steps(quantiles, count) - nominal)
+    return _apart(learned, _APART)
 
 
 def smooth_over_steps(values: Array, weights: Array | None = None) -> Array:
@@ -110,10 +111,10 @@ def strictly_increasing(values: Array) -> Array:
 def _increasing(values: Array) -> Array:
     """Values that do not decrease, moved apart by what float64 can tell."""
     size = np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-300)
-    stairs = 1e-12 * size * np.arange(values.shape[1])
+    return _apart(values, 1e-12 * size)
+
+
+def _apart(values: Array, gap: Array | float) -> Array:
+    """Raise values (n, Q) where they are less than a gap above the one before."""
+    stairs = gap * np.arange(values.shape[1])
     return np.asarray(np.maximum.accumulate(values - stairs, axis=1) + stairs)
-
-
-def _apart(knots: Array) -> Array:
-    stairs = _APART * np.arange(knots.shape[1])
-    return np.asarray(np.maximum.accumulate(knots - stairs, axis=1) + stairs)
