@@ -47,7 +47,7 @@ class Atoms:
         Parameters
         ----------
         spread : float
-            Scale of the scaled target.
+            Unit of the scaled target.
         as_components : bool
             Whether the head is a mixture, which can have components for spikes. Without one, no
             density is narrow enough for a spike, so spikes are not made atoms.
@@ -63,7 +63,7 @@ class Atoms:
         return WithAtoms(dist, *self.cells.T) if len(self.cells) else dist
 
     def cdf_ends(self, dist: Distribution, y: Array) -> tuple[Array, Array]:
-        """Distribution function at both ends of the cells of y, (n,) each; equal off the atoms."""
+        """Distribution function at both ends of the cells of y, (n,) each; equal without a cell."""
         if not len(self.cells):
             value = dist.cdf(y)
             return value, value
@@ -87,7 +87,7 @@ def find_atoms(y: Array, spread: float) -> Array:
     ----------
     y : array of shape (n,)
     spread : float
-        Scale of the scaled target.
+        Unit of the scaled target.
     """
     values, counts = np.unique(y, return_counts=True)
     if len(values) < 2:
@@ -125,7 +125,7 @@ def spike_outputs(spikes: Array, loc: float, scale: float) -> Array:
     spikes : array of shape (S, 3)
         Point, low and high, as from `find_atoms`.
     loc, scale : float
-        Of the scaled target.
+        Shift and scale of the target.
     """
     points, low, high = (spikes.T - loc) / scale
     reach = np.minimum(points - low, high - points)

@@ -22,7 +22,7 @@ def fit_batched(models: Sequence[NetworkRegressor], fits: Sequence[Mapping[str, 
     Parameters
     ----------
     models : sequence of estimators
-        Of one class, with equal parameters except `random_state`; fitted in place.
+        Estimators of one class with equal parameters except `random_state`; fitted in place.
     fits : sequence of mappings
         Arguments of `fit` by name for every model: ``{"X": X, "y": y}`` and more. Inputs must have
         the same number of columns (and steps). Numbers of rows should be similar: all models take

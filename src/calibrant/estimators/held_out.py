@@ -46,7 +46,7 @@ def out_of_fold_outputs(plan: Plan, predictor: Predictor) -> Tensor:
             network = in_float64(predictor.networks.part(slice(one, one + 1)))
             like = next(network.parameters())
             for part in torch.as_tensor(held_out).split(predictor.rows_at_once(1)):
-                # The features of training: a row is not among its own neighbours.
+                # The features that were trained on: a row is not among its own neighbours.
                 inputs = group.rows.take(part.to(like.device)).x.to(like)
                 result = network.outputs(inputs)[0].cpu().double()
                 outputs[kind, i * repeats // per_kind, part] = result
@@ -54,7 +54,7 @@ def out_of_fold_outputs(plan: Plan, predictor: Predictor) -> Tensor:
 
 
 def cdf_ends(plan: Plan, dist: Distribution, y: Array) -> tuple[Array, Array]:
-    """Distribution function at both ends of the atoms of targets, equal off the atoms."""
+    """Distribution function at both ends of the atoms of targets; equal for other targets."""
     low, high = plan.atoms.cdf_ends(dist, y)
     least, most = plan.bounds or (None, None)
     if least is not None:  # mass beyond a bound is moved to the bound

@@ -44,7 +44,7 @@ class HeteroscedasticRegressor(BodyParameters, NetworkRegressor):
     epochs : int, default 200
         Largest number of passes over the training rows.
     batch_size : int or "auto", default "auto"
-        "auto" is 256, and less on small data.
+        "auto" is 256, and fewer on small tables.
     lr : float, default 1e-3
         Learning rate of Adam.
     training : Training
@@ -77,7 +77,7 @@ class HeteroscedasticRegressor(BodyParameters, NetworkRegressor):
     n_steps_ : int or None
         Length of the sequences; None for a table.
     input_shapes_ : tuple of (name, shape of one row)
-        Of a dict of inputs; empty for a table or sequences.
+        The inputs of a dict; empty for a table or sequences.
     feature_names_in_ : array of str
         Only if X was a frame.
 

@@ -54,7 +54,7 @@ def check_inputs(
 
 
 def _refuse_larger(X: Any) -> None:
-    """Say what reads a table that may be larger than memory."""
+    """Refuse a table that may be larger than memory, and name what reads it."""
     if isinstance(X, ArrowSource | ParquetSource):
         raise DataError(
             f"Expected rows in memory, got {type(X).__name__}: predict_parquet writes its "

@@ -74,15 +74,15 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
         Training effort. It sets `components`, `epochs`, `hidden` and the fields of `matching` and
         `ensemble` where they are None. "fast" is one Gaussian network with five
         epochs of matching given the input. "default" trains by the kernel score: up to 12,000 rows
-        ten networks of each kind (``ensemble.kinds``) on five folds, dealt out twice, of two
-        submodels (with half as wide layers up to 4,000 rows); on larger tables one of each kind,
-        of eight submodels or four. "best" trains three kinds of deeper networks of eight
-        submodels on such folds, twice as long; up to 2,000 rows, where that gains nothing, of four
-        submodels and a third longer than the default.
+        ten networks of each kind (``ensemble.kinds``), one for each of five folds of two different
+        splits, with two submodels each (and half as wide layers up to 4,000 rows); on larger tables
+        one network of each kind, with eight submodels or four. "best" trains three kinds of deeper
+        networks of eight submodels on such folds, twice as long; up to 2,000 rows, where that gains
+        nothing, networks of four submodels, a third longer than the default.
     time_budget : float or None
-        Seconds to train in. What fits best takes the place of `quality`, from one small network to
-        "best", after a few steps have been timed; training ends at the latest when the time is
-        over. Predictions then depend on the speed of the machine. Only for the "mlp".
+        Seconds for training. A few steps are timed, and the most thorough setting that fits, from
+        one small network to "best", replaces `quality`; training ends when the time is over.
+        Predictions then depend on the speed of the machine. Only for the "mlp".
     components : int or None
         Gaussians per row; 1 is a mean and a variance. None is 5, and 1 for "fast".
     epochs : int or None
@@ -94,8 +94,8 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
     atoms : bool, default True
         Give values that many training rows share (counts, grades, zeros) a probability: the mass
         that the networks predict around them. These are all values if most of them appear at
-        least 20 times, otherwise those of at least 1% of the rows. A value of 5% of the rows among
-        others that vary becomes a component of the mixture, and is left out without a mixture.
+        least 20 times, otherwise those of at least 1% of the rows. If other values vary, one of at
+        least 5% of the rows becomes a component of the mixture; without a mixture it is left out.
     recalibrate : bool or "common", default True
         Learn the monotone map from the held-out rows, given the predicted mean where they show
         that one map is not enough. "common" learns one map for all rows, False none.

@@ -35,9 +35,9 @@ from calibrant.training import resolve_device
 class MultiOutput(FittedModel, RegressorMixin, MultiOutputMixin, BaseEstimator):
     """Predict several outputs jointly: marginals by any network method, joined by a copula.
 
-    Every output gets a model of its own, on the same held-out rows. The PIT values of these rows
-    show how errors of the outputs depend on each other: the correlation of their normal scores
-    is the correlation of a Gaussian copula, the same for all rows.
+    Every output gets its own model; all models hold out the same rows. The PIT values of these
+    rows show how the errors of the outputs depend on each other: the correlation of their normal
+    scores is that of a Gaussian copula, the same for all rows.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ class MultiOutput(FittedModel, RegressorMixin, MultiOutputMixin, BaseEstimator):
     models_ : dict of str to fitted estimator
         One per output, with everything that the method offers (`report`, `history_` ...).
     correlation_ : array of shape (m, m)
-        Of the normal scores of held-out PIT values.
+        Correlation of the normal scores of held-out PIT values.
     n_held_out_ : int
-        Rows that it was estimated from.
+        Number of rows that it was estimated from.
 
     Notes
     -----
-    Weights of rows count in the marginals; the dependence weighs all held-out rows equally.
+    Sample weights count in the marginals; the correlation weights all held-out rows equally.
     Networks of the outputs are trained as one batch on a GPU and one after another on a CPU,
     where that is faster.
 

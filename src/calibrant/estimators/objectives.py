@@ -21,8 +21,8 @@ def mean_loss(
 ) -> Tensor:
     """Weighted mean of a loss per row for every member, (M,).
 
-    Submodels have a loss each, whose mean is taken: the loss of their mixture would let them
-    specialise, so that the mixture is no better than one of them.
+    With submodels it is the mean of their losses: the loss of their mixture would let them
+    specialise, and the mixture would be no better than one of them.
     """
     if not has_submodels(head):
         return (rows.weight * loss(head.torch_distribution(outputs), rows.y)).mean(dim=-1)
@@ -37,9 +37,10 @@ def has_submodels(head: Head) -> TypeGuard[MixtureHead]:
 
 
 def mean_nll(network: MemberNetworks, rows: Rows, beta: float = 0.0) -> Tensor:
-    """Weighted mean negative log-likelihood of every member, (M,); see `losses` for beta.
+    """Weighted mean negative log-likelihood of every member, (M,).
 
-    With a `PointHead` it is half the mean squared error, up to a constant.
+    With a `PointHead` it is half the mean squared error, up to a constant. For `beta` see
+    `negative_log_likelihood`.
     """
     loss = partial(negative_log_likelihood, beta=beta)
     return mean_loss(loss, network.head, network.outputs(rows.x), rows)
@@ -48,7 +49,7 @@ def mean_nll(network: MemberNetworks, rows: Rows, beta: float = 0.0) -> Tensor:
 def mean_crps(network: MemberNetworks, rows: Rows) -> Tensor:
     """Weighted mean CRPS of every member, (M,), for normals and mixtures of normals."""
     dist = network(rows.x)
-    # Of many normals per row, float32 is precise enough to choose an epoch, and faster.
+    # With many normals per row, float32 is faster, and precise enough to choose an epoch.
     dtype = torch.float32 if has_submodels(network.head) else torch.float64
     score = crps(dist, rows.y, dtype)
     return (rows.weight * score).mean(dim=-1)

@@ -114,7 +114,7 @@ class Training(ParameterGroup):
     weight_decay : float or None
         L2 penalty of Adam; None is 1e-5, and 0 for a deep Gaussian process.
     beta : float, default 0.5
-        Of Gaussian likelihoods, a safeguard against a collapsing variance: each row is weighted by
+        Safeguard of Gaussian likelihoods against a collapsing variance: each row is weighted by
         its predicted variance to this power, held constant (beta-NLL). 0 is the plain likelihood of
         the paper.
     validation_fraction : float, default 0.2
@@ -124,8 +124,8 @@ class Training(ParameterGroup):
         deviation, by median and quantiles with a smooth limit, or to [0, 1]. None is "standard",
         and "robust" for the weight-sharing networks of `MMDRegressor`.
     precision : {"float32", "bfloat16"}, default "float32"
-        Of the matrix products while training. With "bfloat16", weights, losses, scores and
-        predictions are still float32; wide networks on a GPU train several times as fast
+        Precision of the matrix products in training. With "bfloat16", weights, losses, scores and
+        predictions are still float32; wide networks train several times as fast on a GPU
         (docs/scaling.md), small ones don't. Not for recurrent networks and deep Gaussian processes.
     """
 

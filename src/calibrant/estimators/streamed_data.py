@@ -1,7 +1,7 @@
 """Rows of a source that does not fit into memory: one pass that samples and counts, then a stream.
 
-What the plan needs is decided on a sample of the training rows; the rows to stop and calibrate by
-are kept in memory as well.
+The plan is made from a sample of the training rows; the rows for early stopping and calibration are
+kept in memory as well.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from calibrant.estimators.base import NetworkRegressor
 
-SAMPLE_ROWS = 50_000  # that scaling, encoding and bandwidths are decided on
-HELD_OUT_ROWS = 20_000  # at most, to stop and calibrate by
+SAMPLE_ROWS = 50_000  # that scaling, encoding and bandwidths are fitted on
+HELD_OUT_ROWS = 20_000  # at most, for early stopping and calibration
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,9 +26,9 @@ class Kernel(ABC):
         """
 
     def value_and_grad(self, distance: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Expectation and its derivatives by distance and by variance, each like `distance`.
+        """Expectation and its derivatives in distance and variance, each like `distance`.
 
-        Here by autograd; kernels override it with their closed form, which is faster.
+        Here by autograd; kernels override it with a closed form, which is faster.
         """
         with torch.enable_grad():
             d = distance.detach().requires_grad_()

@@ -37,11 +37,11 @@ def negative_log_likelihood(dist: TorchDistribution, y: Tensor, *, beta: float =
 
 
 class _NormalLikelihood(Function):
-    """Negative log-likelihood of normals with its gradients by loc and scale in closed form.
+    """Negative log-likelihood of normals, with its gradients in closed form.
 
     With ``z = (mu - y) / sigma`` the value is ``log sigma + z^2 / 2 + log(2 pi) / 2``, its
-    derivatives by mu and sigma are ``z / sigma`` and ``(1 - z^2) / sigma``, all times
-    ``sigma^(2 beta)``. A small batch costs per operation, and these are few.
+    derivatives with respect to mu and sigma are ``z / sigma`` and ``(1 - z^2) / sigma``, all times
+    ``sigma^(2 beta)``. The time of a small batch is that of its operations, and these are few.
     """
 
     @staticmethod

@@ -1,8 +1,8 @@
 """Sums and rows over the processes of a data-parallel training, with gradients.
 
-Every process computes the loss of the global batch from its own rows and what it hears from the
-others, and the training averages the gradients of N processes. The gradient by own rows is
-therefore N times that of the global loss; none of it has to be communicated.
+Every process computes the loss of the global batch from its own rows and what the others send,
+and training averages the gradients of the N processes. The gradient with respect to a process's
+own rows is therefore N times that of the global loss, and none of it has to be communicated.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ class DeepGaussianProcess(DeepGP):  # type: ignore[misc]
         x : tensor of shape (n, n_inputs)
             Scaled inputs.
         mean, spread : float
-            Of the scaled target.
+            Mean and standard deviation of the scaled target.
         """
         for layer in self._hidden_layers():
             weights = _linear_start(x, len(layer.mean_module.weights))  # (n_inputs, n_outputs)

@@ -52,9 +52,9 @@ class SeasonMixer(nn.Module):
     """Seasons as tokens: layers mix all seasons, feature by feature, then the features of each.
 
     The seasons of the window and those of the horizon, which hold the known inputs, are mixed
-    together. A token is a whole season (a day of hours), so that there are few weights, which find
-    other patterns than a hidden layer over all rows: averages of both err less. After Chen et al.,
-    TSMixer (2023), with whole seasons as tokens.
+    together. A token is a whole season (a day of hours), so there are few weights, and they find
+    other patterns than a hidden layer over all rows does: averages of both are more accurate.
+    After TSMixer (Chen et al. 2023), with whole seasons as tokens.
 
     Parameters
     ----------

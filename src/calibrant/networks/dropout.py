@@ -54,7 +54,7 @@ def monte_carlo_passes(
             "Monte-Carlo passes need dropout: set dropout > 0, or put nn.Dropout layers into your "
             "own network."
         )
-    generator = torch.Generator().manual_seed(seed)  # of the CPU: every device drops the same
+    generator = torch.Generator().manual_seed(seed)  # on the CPU: every device drops the same
 
     def drop(layer: nn.Module, inputs: tuple[Tensor], output: Tensor) -> Tensor:
         mask = balanced_mask(cast(float, layer.p), count, inputs[0].shape[-1], generator)
@@ -75,8 +75,8 @@ def monte_carlo_passes(
 def balanced_mask(p: float, count: int, width: int, generator: torch.Generator) -> Tensor:
     """Which units each of T passes keeps, (T, width): 0 for dropped ones, above 1 for the others.
 
-    Every unit is dropped in the same share of the passes, which takes the first-order Monte-Carlo
-    error out of their mean: without that all rows would be off to the same side.
+    Every unit is dropped in the same share of the passes, which removes the first-order
+    Monte-Carlo error of their mean: otherwise all rows would be biased in the same direction.
     """
     order = torch.rand(count, width, generator=generator).argsort(dim=0)
     dropped = round(p * count)
@@ -86,8 +86,8 @@ def balanced_mask(p: float, count: int, width: int, generator: torch.Generator) 
 def drop_in_passes(x: Tensor, mask: Tensor, n_rows: int) -> Tensor:
     """Drop units of all passes, (T * n, ..., width), pass after pass.
 
-    A pass drops the same units for every row (and every step of it), so the answer of a row
-    depends neither on the rows beside it nor on their number.
+    A pass drops the same units for every row (and every step of it), so the prediction of a row
+    does not depend on the other rows.
 
     Parameters
     ----------

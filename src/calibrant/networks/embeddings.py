@@ -13,7 +13,7 @@ _WIDTH = 3
 
 
 class PeriodicEmbedding(nn.Module):
-    """Every numeric input together with learned combinations of waves of it.
+    """Every numeric input, followed by learned combinations of its cosines.
 
     ``x_j -> [x_j, W_j cos(2 pi (c_j x_j + p_j)) + b_j]`` with 16 frequencies c_j and phases p_j and
     3 outputs for every embedded input j (the PBLD embedding of Holzmueller et al. 2024, after

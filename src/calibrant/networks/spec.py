@@ -71,8 +71,8 @@ class NetworkSpec:
     embedded : tuple of int or None
         Inputs to embed; None embeds all.
     submodels : int
-        If above 1, the "mlp" is a `BatchEnsembleMLP` of this many submodels; the head has to have
-        as many.
+        If above 1, the "mlp" is a `BatchEnsembleMLP` of this many submodels; the head needs
+        the same number.
     activation : {"relu", "silu"}
         Activation of the submodels.
     fixed : tuple of float

@@ -14,8 +14,8 @@ from calibrant.networks import MemberNetworks
 class WeightAverage:
     """Exponential average of the weights over the last steps.
 
-    With a constant learning rate the weights fluctuate around an optimum; their average is closer
-    to it.
+    With a constant learning rate the weights fluctuate around an optimum, and their average is
+    closer to it.
 
     Parameters
     ----------
@@ -26,8 +26,8 @@ class WeightAverage:
 
     def __init__(self, network: MemberNetworks, steps: float) -> None:
         self._live: list[torch.Tensor] = list(network.parameters())
-        # Moving the whole network lays the weights of torch's recurrent layers out in one block,
-        # as cuDNN requires.
+        # Moving the whole network puts the weights of torch's recurrent layers into one block of
+        # memory, as cuDNN requires.
         twin = copy.deepcopy(network).to(self._live[0].device)
         self._mean = [weight.detach() for weight in twin.parameters()]
         self._least = 1.0 / max(steps, 1.0)

@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a training between two epochs, to continue from."""
+"""Checkpoints: the state between two epochs, from which training can continue."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Checkpoint(NamedTuple):
     kind, stage : int
         Kind of networks and stage that are trained.
     history : list of lists of Record
-        Of the finished stages of every kind.
+        Records of the finished stages of every kind.
     tensors : dict of str to tensor
         State of the parts of the training by their names.
     """
@@ -73,11 +73,11 @@ class Checkpoints:
     Parameters
     ----------
     write : callable
-        Called with a checkpoint.
+        Called with every checkpoint.
     every : int
-        Epochs from one checkpoint to the next.
+        Number of epochs between checkpoints.
     saved : Checkpoint or None
-        Where to continue.
+        The checkpoint to continue from.
     """
 
     write: Callable[[Checkpoint], None]
@@ -87,15 +87,15 @@ class Checkpoints:
     _kinds: list[tuple[Stateful, list[Record]]] = field(default_factory=list, init=False)
 
     def reach(self, kind: int, stage: int, network: Stateful, history: list[Record]) -> bool:
-        """Say where the training is; return whether this stage is still to be trained.
+        """Note that training has come to this stage; return whether it is still to be trained.
 
         Parameters
         ----------
         kind, stage : int
         network : Stateful
-            The networks of the kind. They get their weights if the kind was finished before.
+            The networks of the kind, which get the saved weights if the kind was finished.
         history : list of Record
-            Of the finished stages of the kind. It is filled with what was saved.
+            Records of the finished stages of the kind, filled from the saved checkpoint.
         """
         self._reached = kind, stage
         self._kinds[kind:] = [(network, history)]

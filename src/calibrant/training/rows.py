@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from calibrant.training.batches import shuffled
 
-# Steps of windows that are scored at once: bounds memory, and keeps a GPU busy.
+# Steps of windows that are scored at once: few enough for memory, enough to keep a GPU busy.
 _STEPS_AT_ONCE = {"cpu": 1 << 16, "cuda": 1 << 21}
 
 
@@ -103,7 +103,7 @@ class Rows(NamedTuple):
     def target_moments(self) -> tuple[float, float]:
         """Weighted mean and spread of the scaled targets; a spread of 0 counts as 1.
 
-        Targets count as at most 10 units away: a wild one must not set the start of training.
+        Targets are clipped to 10 units, so that an outlier does not set the initial outputs.
         """
         y = self.y.clamp(-10.0, 10.0)
         mean = float((self.weight * y).mean())

@@ -31,7 +31,7 @@ class Stage:
     beta2 : float
         Decay of Adam's mean of squared gradients.
     seconds : float or None
-        Time after which no further epoch is started.
+        Seconds after which no further epoch starts.
     keep_best : bool
         Restore the weights of the best epoch at the end, which may be the start (epoch 0).
     average : float
@@ -39,13 +39,13 @@ class Stage:
     decay : float
         Share of the epochs, at the end, over which the learning rate falls from `lr` to 0.
     precision : {"float32", "bfloat16"}
-        Of the matrix products in the networks while training; weights, losses and scores are
+        Precision of the networks' matrix products in training; weights, losses and scores are
         float32.
     shared_loss : bool
         The members of a model share one loss: they see the same batches, loss and score are one
         number per model, and they stop at the same epoch.
     recordable : collection of {"loss", "score"}
-        Those that never depend on values on the host, so that a CUDA graph can capture them.
+        Those that do not depend on values on the host, so that a CUDA graph can capture them.
     name, score_name : str
         Names of the stage and of its score, shown by the progress bar.
     pit : callable or None

@@ -23,7 +23,7 @@ _LEAST_STEPS = 5
 def step_seconds(
     stage: Stage, network: MemberNetworks, train: BatchSource, seconds: float
 ) -> float:
-    """Median duration of training steps, of which as many are taken as these seconds allow."""
+    """Median duration of a training step, from as many steps as these seconds allow."""
     device = train.device
     optimiser = Adam(list(network.parameters()), stage.lr, stage.weight_decay, stage.beta2)
     n_orders = 1 if stage.shared_loss else network.size

@@ -27,8 +27,8 @@ class StreamedRows:
     """Rows of a stream as batches.
 
     An epoch is read in blocks of nearly equal size, the next one while the networks train on the
-    current one. Each member shuffles a block in an order of its own. A stream of one block gives
-    the batches that `Rows` give in memory.
+    current one. Each member shuffles a block in its own order. A stream of a single block gives
+    the same batches as `Rows` in memory.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class StreamedRows:
         self, batch_size: int, orders: Sequence[torch.Generator]
     ) -> Iterator[tuple[Tensor, ...]]:
         """Rows of the batches of one epoch, (M, b, d), (M, b) and (M, b)."""
-        # From the state of a generator, which moves on from epoch to epoch, without using it up.
+        # The state of a generator changes from epoch to epoch; reading it draws no numbers.
         state = orders[0].get_state().numpy().tobytes()
         for block in prefetched(self._blocks(np.random.default_rng(zlib.crc32(state)))):
             for index in shuffled(block.n_rows, batch_size, orders):
@@ -62,7 +62,7 @@ class StreamedRows:
                 yield rows.x, rows.y, rows.weight
 
     def _blocks(self, rng: np.random.Generator) -> Iterator[Rows]:
-        """Blocks of all rows; a block is overwritten when the next but one is made."""
+        """Blocks of all rows, in two buffers by turns: each is overwritten two blocks later."""
         # Equal sizes: a short last block would be trained in a short batch.
         size = math.ceil(self.n_rows / math.ceil(self.n_rows / self.block_rows))
         # Two buffers in turn: new blocks, allocated by one thread and freed by another, would
@@ -89,7 +89,7 @@ class StreamedRows:
 
 
 def block_rows(n_inputs: int) -> int:
-    """Rows of a block for so many inputs per row."""
+    """Number of rows of a block, fewer for wide tables."""
     return max(1024, min(BLOCK_ROWS, _BLOCK_CELLS // n_inputs))
 
 

@@ -24,22 +24,22 @@ class Workers:
     ----------
     group : torch ProcessGroup
     checkpoints : Checkpoints or None
-        Of this worker. All workers call `write`; the state is that of any of them.
+        For this worker. All workers call `write`, with the same state.
     """
 
     group: ProcessGroup
     checkpoints: Checkpoints | None = None
 
     def share(self, batch_size: int) -> int:
-        """Number of rows of a global batch that one worker has."""
+        """Number of rows of a batch that each worker has."""
         return max(1, -(-batch_size // self.group.size()))
 
     def seed(self, seed: int, epoch: int) -> None:
-        """Seed torch for an epoch: workers differ, and a continued training draws the same."""
+        """Seed torch for an epoch, differently in each worker and the same after a restart."""
         torch.manual_seed(seed + _LARGE_PRIME * (epoch * self.group.size() + self.group.rank()))
 
     def average_gradients(self, weights: Sequence[Tensor]) -> None:
-        """Replace the gradients by their means over the workers, in one message."""
+        """Replace the gradients by their means over the workers, which exchange one message."""
         gradients = [weight.grad for weight in weights if weight.grad is not None]
         flat = self.mean(torch.cat([each.flatten() for each in gradients]))
         for each, mean in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):

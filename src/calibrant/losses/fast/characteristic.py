@@ -54,7 +54,7 @@ def waves(positions: Tensor, variances: Tensor | None, w: Tensor) -> tuple[Tenso
 class _Characteristic(torch.autograd.Function):
     """Two passes in chunks: one sums the waves, one computes the gradient of every row.
 
-    Waves are kept for the second pass where they are few, and computed again where they are many.
+    A few waves are kept for the second pass; many are computed again.
     """
 
     @staticmethod
@@ -105,10 +105,10 @@ def _gradients(
     sine: Tensor,
     kept: Sequence[Tensor],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients by means, variances and masses, given those by the two parts."""
+    """Gradients of means, variances and masses, given those of the two parts."""
     stored = iter(kept)
     curvature = -0.5 * w.square()
-    # What multiplies the waves in the derivatives by mass, mean and variance.
+    # Factors of the waves in the derivatives with respect to mass, mean and variance.
     with_cosine = torch.stack([cosine, w * sine, curvature * cosine], dim=1)
     with_sine = torch.stack([sine, -w * cosine, curvature * sine], dim=1)
 

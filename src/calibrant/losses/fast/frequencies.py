@@ -41,7 +41,7 @@ def gaussian_frequencies(bandwidth: float, extent: Extent) -> Frequencies:
 
 
 def count_frequencies(bandwidth: float, extent: Extent) -> float:
-    """About how many frequencies a kernel needs; narrow ones need many."""
+    """Approximate number of frequencies that a kernel needs; narrow ones need many."""
     period = _period(extent.distance / math.sqrt(bandwidth), 2.0 * extent.variance / bandwidth)
     return period * TAIL / math.tau
 

@@ -4,9 +4,9 @@ For every target and every normal P of a prediction the pass sums over all targe
 
     S_P = sum_Q a_Q K(z_P, z_Q) E k(P, Q)
 
-with the derivatives by the mean and the variance of P for normals. The squared MMD is
-``sum_P a_P S_P``, and by symmetry its derivative by any parameter of P is twice ``a_P`` times
-that of S_P.
+and, if P is a normal, the derivatives of S_P with respect to its mean and variance. The squared
+MMD is ``sum_P a_P S_P``, and by symmetry its derivative with respect to any parameter of P is twice
+``a_P`` times that of S_P.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Sums(NamedTuple):
     """The sums of a pass, in float64."""
 
     targets: Tensor  # (B,), sum of a_P S_P over the targets
-    normals: tuple[Tensor, ...]  # S_P of the normals, its derivatives by mean and variance, (B,n,K)
+    normals: tuple[Tensor, ...]  # S_P of the normals and its derivatives, (B, n, K) each
 
 
 SumPairs = Callable[[SignedMeasure, Any, Tensor | None, bool], Sums]

@@ -27,7 +27,7 @@ def fast_mmd(
     path: Path,
     features: int,
 ) -> Tensor:
-    """Squared MMD, (...): the twin of `pairwise_mmd`, without gradients by targets and weights.
+    """Squared MMD, (...): `pairwise_mmd` without gradients of targets and weights.
 
     Parameters
     ----------

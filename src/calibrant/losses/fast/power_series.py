@@ -108,7 +108,7 @@ def _moments(x: Tensor, u: Tensor, masses: Tensor, orders: tuple[int, int]) -> T
 
 
 def _polynomial(x: Tensor, u: Tensor, factors: Tensor) -> Tensor:
-    """``sum_kl F_kl x^k u^l`` and its derivatives by x and u, (3, B, N)."""
+    """``sum_kl F_kl x^k u^l`` and its partial derivatives in x and u, (3, B, N)."""
     batches, order, columns = factors.shape
     exponents = torch.arange(1.0, order, dtype=x.dtype, device=x.device)[:, None]
     derivative = torch.zeros_like(factors)

@@ -25,7 +25,7 @@ def random_features_mmd(
 
     The F frequencies follow the spectrum of K, a normal, so the value is unbiased over draws;
     its error is that of a mean of F terms, a relative standard error of at most ``sqrt(2 / F)``.
-    A feature rotates the mass of each row by its wave: what is left is marginal matching.
+    A feature rotates the mass of each row by its wave, which reduces the task to marginal matching.
     """
     extent = measure.extent()
     if sum(count_frequencies(h, extent) for h in kernel.bandwidths) > _MOST_FREQUENCIES:

@@ -13,7 +13,7 @@ _LOCATING = 32  # targets whose median is the origin
 
 
 class Extent(NamedTuple):
-    """How far a measure reaches, which decides on the resolution that it needs."""
+    """How far a measure reaches, which determines the resolution that it needs."""
 
     distance: float  # largest distance between two positions
     variance: float  # largest variance of a normal
@@ -39,8 +39,8 @@ class SignedMeasure(NamedTuple):
         weights, means, variances = (part.reshape(-1, n, k) for part in prediction)
         y, row_weights = (part.expand(rows).reshape(-1, n) for part in (y, row_weights))
         y_masses = shares(row_weights).to(means.dtype)
-        # Only distances count, and relative to a central target they keep their digits in
-        # float32. The median of some targets: a single one may be far from all others.
+        # Only distances matter, and positions relative to a central target keep their digits in
+        # float32. It is the median of some targets: a single one may be an outlier.
         some = y[:, :: max(1, n // _LOCATING)].sort(dim=1).values
         origin = some[:, some.shape[1] // 2, None]
         masses = -y_masses[..., None] * weights
@@ -55,7 +55,7 @@ class SignedMeasure(NamedTuple):
 
     @torch.no_grad()
     def extent(self) -> Extent:
-        """Largest over the batches; those with a value that is not finite are left out."""
+        """Largest extent of the batches, without those that hold a value that is not finite."""
         low, high = self.limits()
         both = torch.stack([high - low, self.variances.amax(dim=(1, 2))])
         finite = both.isfinite().all(dim=0)
@@ -69,7 +69,7 @@ def u_statistic(off_diagonal: Tensor, total: Tensor, squares: Tensor) -> Tensor:
     `total` and `squares` are the sums of the row weights and of their squares, (...).
     """
     pairs = 1.0 - squares / torch.where(total > 0, total, 1.0).square()
-    # A batch of one row has no pairs, and one of weight 0 has none that count: 0.
+    # 0 for a batch of one row, which has no pairs, or of weight 0.
     some = (pairs > 1e-12) & (total > 0)
     return torch.where(some, off_diagonal / torch.where(some, pairs, 1.0), 0.0)
 

@@ -224,7 +224,7 @@ def _gather(
     normals, narrowest, widest, PROGRAMS: tl.constexpr, ROWS: tl.constexpr, GROUP: tl.constexpr,
     MOST: tl.constexpr, TAIL: tl.constexpr, LOG2E: tl.constexpr, BY_MASS: tl.constexpr,
 ):  # fmt: skip
-    """Gradients by mean, variance and, if `BY_MASS`, mass."""
+    """Gradients of mean, variance and, if `BY_MASS`, mass."""
     batch = tl.program_id(1)
     step, count = _plan(ranges + batch * 3 * PROGRAMS, narrowest, widest, PROGRAMS, TAIL, MOST)
     i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)

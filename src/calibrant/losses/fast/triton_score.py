@@ -22,7 +22,7 @@ _TINY = 1e-30  # smallest variance, as in `EnergyKernel`
 
 @triton.jit
 def _value_and_grad(distance, variance, TINY: tl.constexpr):
-    """``E|D|`` and its derivatives by distance and by variance, as in `EnergyKernel`."""
+    """``E|D|`` and its derivatives in distance and variance, as in `EnergyKernel`."""
     scale = tl.sqrt(tl.maximum(variance, TINY))
     z = distance / scale
     density = 0.3989422804014327 * tl.exp(-0.5 * z * z)
@@ -36,7 +36,7 @@ def _score(
     weights_row, weights_normal, means_row, means_normal, scales_row, scales_normal,
     K: tl.constexpr, ROWS: tl.constexpr, NORMALS: tl.constexpr, TINY: tl.constexpr,
 ):  # fmt: skip
-    """Scores of some rows, and their derivatives by weight, mean and scale of every normal."""
+    """Scores of some rows, and their derivatives in weight, mean and scale of every normal."""
     i = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     k = tl.arange(0, NORMALS)[None, :]
     row = i < rows

@@ -1,7 +1,7 @@
 """LSTM layers of M members as one, with a manual backward pass.
 
 Under vmap and autograd a step of a layer is dozens of small operations; here it is one product and
-one pass over its units, and what all steps share is one product per layer.
+one pass over its units, and products that all steps share are computed once per layer.
 """
 
 from __future__ import annotations
@@ -131,17 +131,17 @@ def backward_step(
     by_gates: Tensor,
     t: int,
 ) -> None:
-    """Compute the gradient by the gates of step t, before their activation, into `by_gates`.
+    """Write the gradient of the gates of step t, before their activation, into `by_gates`.
 
     Parameters
     ----------
     gates, memory : as `forward_step` leaves them
     given : tensor of shape (M, steps, n, width), or (M, 1, n, width) for the last step alone
-        Gradient by the states from outside the layer.
+        Gradient of the states from outside the layer.
     later : tensor of shape (M, n, width), or None for the last step
-        Gradient by the states of step t from the next step.
+        Gradient of the states of step t from the next step.
     by_memory : tensor of shape (M, n, width)
-        In: gradient by the memory of step t from the next step. Out: of step t - 1.
+        In: gradient of the memory of step t from the next step. Out: that of step t - 1.
     by_gates : tensor of shape (M, steps, n, 4 width)
     """
     if triton_applies(gates):

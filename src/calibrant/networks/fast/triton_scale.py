@@ -13,7 +13,7 @@ _BLOCK = 256
 def _bound(
     log_variances, scales, grads, count, width, row, column, lowest, highest, BLOCK: tl.constexpr
 ):
-    """``sqrt(e^lowest + e^highest p)``, ``p = 1 / (1 + e^(highest - s))``, and its derivative by s.
+    """``sqrt(e^lowest + e^highest p)``, ``p = 1 / (1 + e^(highest - s))``, and its derivative.
 
     This is the exponential of a softplus of a softplus.
     """
