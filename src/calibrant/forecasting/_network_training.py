@@ -38,7 +38,7 @@ def train_network(
     settings: GlobalNetwork,
     seed: int,
     *,
-    share: float = 1.0,
+    share: float,
     rate: float = 1.0,
     advance: Callable[[], None] = lambda: None,
 ) -> None:

@@ -30,7 +30,7 @@ class Totals:
 
     @classmethod
     def of_periods(
-        cls, series: SeriesFrame, steps: list[int], total: str, n_added: int | None = None
+        cls, series: SeriesFrame, steps: list[int], total: str, n_added: int | None
     ) -> Totals:
         """Sums over all steps ("horizon") or over those of each day, week, ..."""
         _, tick = series.next_rows(steps)

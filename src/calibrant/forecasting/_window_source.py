@@ -183,13 +183,17 @@ class WindowSource:
         """Time of grid rows."""
         return self.grid.tick[origins]
 
-    def gather(self, origins: Index | Tensor, window: int | None = None) -> Scaled:
+    def gather(self, origins: Index | Tensor, window: int) -> Scaled:
         """Inputs and targets of the windows that end at n grid rows.
 
-        A `window` shorter than the source's own takes its newest rows only.
+        Parameters
+        ----------
+        origins : index of shape (n,)
+        window : int
+            Rows of a window, at most those of the source.
         """
         at = torch.as_tensor(origins, device=self._values.device)[:, None]
-        seen = at + torch.arange(1 - (window or self.window), 1, device=at.device)
+        seen = at + torch.arange(1 - window, 1, device=at.device)
         ahead = at + torch.arange(1, self.horizon + 1, device=at.device)
         at = at[:, 0]
         x, own = self._values[seen], self._scale[at][:, None]

@@ -25,11 +25,11 @@ class SharedLinear(nn.Module):
     Parameters
     ----------
     n_in, n_out, submodels : int
-    signs : tensor of shape (K, n_in), optional
-        Initial r, the vectors that tell the submodels apart; by default 1.
+    signs : tensor of shape (K, n_in) or None
+        Initial r, the vectors that tell the submodels apart; None is 1.
     """
 
-    def __init__(self, n_in: int, n_out: int, submodels: int, signs: Tensor | None = None) -> None:
+    def __init__(self, n_in: int, n_out: int, submodels: int, signs: Tensor | None) -> None:
         super().__init__()
         bound = 1.0 / math.sqrt(n_in)
         self.weight = nn.Parameter(torch.empty(n_in, n_out).uniform_(-bound, bound))

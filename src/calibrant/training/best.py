@@ -41,7 +41,7 @@ class BestWeights:
         score: Callable[[], Tensor],
         patience: int,
         *,
-        latest: bool = False,
+        latest: bool,
     ) -> None:
         self._latest = latest
         self._score_now = score

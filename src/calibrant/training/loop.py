@@ -125,8 +125,8 @@ def run_epoch(
     step: Callable[..., Tensor],
     network: MemberNetworks,
     batches: Iterable[tuple[Tensor, ...]],
-    average: WeightAverage | None = None,
-    advance: Callable[[int], None] = lambda rows: None,
+    average: WeightAverage | None,
+    advance: Callable[[int], None],
 ) -> Tensor:
     """Pass once over the training rows, report how many are done, return the mean losses."""
     network.train()
