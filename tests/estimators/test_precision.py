@@ -84,7 +84,7 @@ def test_recurrent_networks_refuse(network: str) -> None:
     X, y = table(60)
     model = HeteroscedasticRegressor(**SMALL | {"network": network})
     model.set_params(training__precision="bfloat16")
-    with pytest.raises(ParameterError, match="is for perceptrons and modules of yours"):
+    with pytest.raises(ParameterError, match="is for perceptrons and your own modules"):
         model.fit(X[:, :, None], y)
 
 

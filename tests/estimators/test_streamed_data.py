@@ -213,7 +213,7 @@ def test_what_a_source_can_not_do_is_said(tmp_path) -> None:
 
 def test_predictions_of_a_source_are_written(tmp_path) -> None:
     model = HeteroscedasticRegressor(**SMALL).fit(table().drop(columns="y"), table()["y"])
-    with pytest.raises(DataError, match=r"got ParquetSource: predict_parquet.*evaluate_source"):
+    with pytest.raises(DataError, match=r"got ParquetSource: use predict_parquet.*evaluate_source"):
         model.predict(write(tmp_path, table()))
 
 

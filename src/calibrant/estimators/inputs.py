@@ -57,8 +57,8 @@ def _refuse_larger(X: Any) -> None:
     """Refuse a table that may be larger than memory, and name what reads it."""
     if isinstance(X, ArrowSource | ParquetSource):
         raise DataError(
-            f"Expected rows in memory, got {type(X).__name__}: predict_parquet writes its "
-            "predictions part by part, evaluate_source scores them."
+            f"Expected rows in memory, got {type(X).__name__}: use predict_parquet, which writes "
+            "predictions part by part, or evaluate_source, which scores them."
         )
     if package_of(X) == "ray":
         raise DataError(

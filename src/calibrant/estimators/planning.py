@@ -105,7 +105,7 @@ def _check_precision(spec: NetworkSpec | DeepGPSpec, stages: Sequence[Stage]) ->
     exact = isinstance(spec, DeepGPSpec) or spec.body in ("lstm", "gru")
     if exact and any(stage.precision != "float32" for stage in stages):
         raise ParameterError(
-            "training__precision='bfloat16' is for perceptrons and modules of yours; recurrent "
+            "training__precision='bfloat16' is for perceptrons and your own modules; recurrent "
             "networks and deep Gaussian processes train in 'float32'."
         )
 

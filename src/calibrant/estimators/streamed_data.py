@@ -113,7 +113,9 @@ def check_source(model: NetworkRegressor, source: TableSource, fraction: float) 
         for side in (~outside, outside)
     )
     if min(len(train.y), len(validation.y)) < 2:
-        raise DataError("Fewer than 2 rows are left to train on, or to hold out.")
+        raise DataError(
+            "Fewer than 2 rows are left to train on, or to hold out. Use a larger table."
+        )
     stream = RowStream(source, encoder, held_out, found.n_train)
     return FitData(train, validation, None, seed, stream=stream, n_elsewhere=stream.n_rows)
 
