@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
 import torch
@@ -82,34 +80,6 @@ def test_every_output_is_read_and_calibrated(output, named, rows, fresh, quick) 
     dist = model.predict_dist(fresh[0])
     assert abs(coverage(dist, fresh[1], coverage=0.8) - 0.8) < 0.08
     assert np.corrcoef(model.predict(fresh[0]), 2 * fresh[0][:, 0])[0, 1] > 0.98
-
-
-@pytest.mark.slow
-def test_the_users_module_stays_bit_identical(rows, quick) -> None:
-    X, y = (part[:400] for part in rows[:2])
-    for refine in (None, "head", "all"):
-        module = Truth(OUTPUTS["mean_scale"]).train()
-        before = copy.deepcopy(module.state_dict())
-        calibrate(module, X, y, output="mean_scale", refine=refine, learner=quick)
-        assert module.training
-        assert all(parameter.requires_grad for parameter in module.parameters())
-        assert all(parameter.grad is None for parameter in module.parameters())
-        for name, weight in module.state_dict().items():
-            assert torch.equal(weight, before[name])
-
-
-@pytest.mark.parametrize("weights", ["head", "all"])
-def test_refining_moves_the_copy_towards_the_targets(weights, rows, quick) -> None:
-    X, y, _ = rows
-    module = Truth(OUTPUTS["mean_logvar"])
-    model = calibrate(
-        module, X, y, output="mean_logvar", refine=weights, learner=quick, random_state=1
-    )
-    assert model.n_calibration == 480
-    base = model.source.predict(X)
-    assert base.crps(y).mean() < NormalRows(2 * X[:, 0], np.full(1200, 0.15)).crps(y).mean()
-    moved = not torch.equal(model.source.module.line.weight, module.line.weight)
-    assert moved == (weights == "all")
 
 
 def test_training_the_module_later_does_not_change_the_model(rows, fresh, quick) -> None:
@@ -192,8 +162,6 @@ def test_nonsense_is_refused(answer, options, message, rows) -> None:
         (OUTPUTS["mean"], {"output": "mixture"}, r"needs a tuple \(weights, means, scales\)"),
         (OUTPUTS["mean_scale"], {"output": "mean"}, "needs one tensor"),
         (OUTPUTS["mean"], {"output": "distribution"}, "needs a torch.distributions object"),
-        (OUTPUTS["mean"], {"refine": "head"}, "refine needs a network that returns normals"),
-        (OUTPUTS["mean_logvar"], {"refine": "tail"}, 'refine must be "head", "all" or None'),
         (lambda m, s: m + torch.rand(len(m)), {}, "something else when it is asked again"),
     ],
 )

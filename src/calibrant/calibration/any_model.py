@@ -86,7 +86,9 @@ def calibrate(
         points in both cases.
     refine : {"head", "all"} or None
         Train the last layer, or all weights, of a copy of a network further, by the CRPS on 60% of
-        the rows; the others calibrate.
+        the rows; the others calibrate. Rows that are held out from the 60% decide when to stop, and
+        bring the copy back to its start where nothing improves. ``predict`` returns the points of
+        the copy.
     guarantee : bool, default False
         Hold out 30% of the rows for a conformal bound: ``predict_interval`` and
         ``predict_quantiles`` then cover with at least their probability, for exchangeable rows.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.utils.data import default_collate
 
@@ -37,12 +37,16 @@ class NetworkSource:
         What it returns; one of `network_outputs.OUTPUTS`.
     levels : array of shape (K,), optional
     collate : callable, optional
+    refined : tuple of str
+        Names of the weights of the copy that were trained further. Its quantiles are sorted then,
+        since they may cross.
     """
 
     module: nn.Module
     output: str
     levels: ArrayLike | None = None
     collate: Collate | None = None
+    refined: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -69,6 +73,26 @@ class NetworkSource:
         source._check_repeatable(X, prediction)
         return source
 
+    def refined_weights(self) -> dict[str, NDArray[Any]]:
+        """Weights that were trained further, by name."""
+        state = self.module.state_dict()
+        found = {name: state[name].cpu() for name in self.refined}
+        return {
+            name: weight.to(torch.promote_types(weight.dtype, torch.float32)).numpy()
+            for name, weight in found.items()
+        }
+
+    def with_refined(self, weights: Mapping[str, NDArray[Any]]) -> NetworkSource:
+        """Put the weights of `refined_weights` into the copy of the module."""
+        state = {name: torch.as_tensor(weight) for name, weight in weights.items()}
+        try:
+            unknown = self.module.load_state_dict(state, strict=False).unexpected_keys
+        except RuntimeError as cause:  # other shapes
+            raise _another_network(list(state)) from cause
+        if unknown:
+            raise _another_network(unknown)
+        return replace(self, refined=tuple(weights))
+
     def predict(self, X: Any) -> Prediction:
         """Return what the module predicts for every row."""
         return self._read(list(self.raw(X)), count_rows(X))
@@ -88,10 +112,10 @@ class NetworkSource:
         weight = next(self.module.parameters(), torch.empty(0))
         given = _moved(given, weight.device, weight.dtype)
         if isinstance(given, Mapping):
-            return self.module(**given)
-        if isinstance(given, tuple | list):
-            return self.module(*given)
-        return self.module(given)
+            raw = self.module(**given)
+        else:
+            raw = self.module(*given) if isinstance(given, tuple | list) else self.module(given)
+        return raw.sort(dim=-1).values if self.refined and self.output == "quantiles" else raw
 
     def _collated(self, rows: Any) -> Any:
         if self.collate is not None:
@@ -127,6 +151,13 @@ class NetworkSource:
                 "The network predicts something else when it is asked again, even in evaluation "
                 "mode. Fix its randomness (dropout or sampling in forward) and calibrate again."
             )
+
+
+def _another_network(names: list[str]) -> ParameterError:
+    return ParameterError(
+        f"The refined weights {', '.join(names[:3])} do not fit the network. Pass the network that "
+        "was calibrated, or one of the same shape."
+    )
 
 
 def _moved(given: Any, device: torch.device, dtype: torch.dtype) -> Any:

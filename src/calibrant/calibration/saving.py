@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Model = TypeVar("Model", bound="CalibratedModel")
 _MODEL, _SHAPE = "model", "shape"  # folders of the models inside
+_REFINED = "refined."  # before the names of the weights that were trained further
 
 
 def save_calibrated(
@@ -37,11 +38,13 @@ def save_calibrated(
             parts[_MODEL] = source.model.save
         else:
             needs.append("model")
-    if isinstance(source, NetworkSource) and source.collate is not None:
-        needs.append("collate")
+    arrays: dict[str, NDArray[Any]] = {}
+    if isinstance(source, NetworkSource):
+        if source.collate is not None:
+            needs.append("collate")
+        arrays |= {f"{_REFINED}{name}": value for name, value in source.refined_weights().items()}
     if model.features is not table_or_none:
         needs.append("features")
-    arrays: dict[str, NDArray[Any]] = {}
     learned: Any = correction
     if isinstance(correction, ConditionalShape):
         if not is_savable(correction.network):
@@ -94,7 +97,7 @@ def restore_calibrated(
         saved = manifest["residual_scale"]
         bounds = manifest["bounds"]
         return cls(
-            source=_source(path, manifest["source"], settings, own, collate),
+            source=_source(path, manifest["source"], settings, own, collate, tensors),
             residual_scale=None if saved is None else ResidualScale(*saved),
             correction=_correction(path, manifest, tensors),
             atoms=unpack(manifest["atoms"], tensors),
@@ -106,13 +109,26 @@ def restore_calibrated(
         )
 
 
-def _source(path: Path, kind: str, settings: dict[str, Any], model: Any, collate: Any) -> Any:
+def _source(
+    path: Path,
+    kind: str,
+    settings: dict[str, Any],
+    model: Any,
+    collate: Any,
+    tensors: dict[str, NDArray[Any]],
+) -> Any:
     from calibrant.calibration.calibrated_model import GivenPredictions
 
     if kind == NetworkSource.__name__:
-        return NetworkSource(
+        source = NetworkSource(
             copy.deepcopy(model).eval(), settings["output"], settings["levels"], collate
         )
+        weights = {
+            name.removeprefix(_REFINED): value
+            for name, value in tensors.items()
+            if name.startswith(_REFINED)
+        }
+        return source.with_refined(weights) if weights else source
     if kind == ModelSource.__name__:
         inside = load_any(path / _MODEL, network=None) if model is None else model
         return ModelSource(inside, how_to_ask(inside, settings["levels"]))
