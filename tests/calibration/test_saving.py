@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 from torch import nn
@@ -33,6 +34,20 @@ def test_a_foreign_model_is_given_again(n_rows, guarantee, rows, quick, tmp_path
     same(CalibratedModel.load(tmp_path / "saved", model=line), model, X[:50])
     with pytest.raises(ParameterError, match=r"Give them again: load_model\(path, model=...\)"):
         load_model(tmp_path / "saved")
+
+
+def test_the_name_of_the_target_is_kept(rows, tmp_path) -> None:
+    X, y = (part[:100] for part in rows[:2])
+    named = pd.Series(y, name="price in euros")
+    line = LinearRegression().fit(X, y)
+    model = calibrate(line, X, named)
+    model.save(tmp_path / "saved")
+    for each in (model, load_model(tmp_path / "saved", model=line)):
+        assert each.target_name_ == "price in euros"
+        assert "price in euros" in each.report(X, y).html
+    assert calibrate(line, X, y).target_name_ is None
+    own = HeteroscedasticRegressor(hidden=(8,), epochs=1, random_state=0, device="cpu")
+    assert calibrate(own.fit(X, named), X, y).target_name_ == "price in euros"
 
 
 def test_our_own_model_is_saved_inside(rows, quick, tmp_path) -> None:

@@ -20,7 +20,7 @@ from calibrant.calibration.predictions import (
     is_given,
     predict_held_out,
 )
-from calibrant.checks import Array, Index, count_rows, finite_numbers, take_rows
+from calibrant.checks import Array, Index, count_rows, finite_numbers, name_of, take_rows
 from calibrant.errors import DataError, ParameterError
 from calibrant.estimators.atoms import Atoms
 from calibrant.recalibration.residual_scale import ResidualScale, with_residuals
@@ -73,6 +73,7 @@ def calibrate(
     X : table, or whatever the model takes
         A network may take a dict or tuple of arrays, or a data set of samples.
     y : array of shape (n,)
+        The name of a series is kept, for reports and the command line.
     output : str, optional
         What a network returns: "mean"; "mean_logvar" or "mean_scale", a tuple or (n, 2);
         "distribution", of ``torch.distributions``; "mixture", a tuple (weights, means, scales), or
@@ -162,6 +163,7 @@ def calibrate(
             "output": source.output if isinstance(source, NetworkSource) else output,
             "levels": None if levels is None else np.asarray(levels, dtype=np.float64),
         },
+        target_name_=name_of(y) or getattr(model, "target_name_", None),
     )
     return _with_bounds(made, model, X, target, fresh) if guarantee else made
 

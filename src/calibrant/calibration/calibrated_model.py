@@ -69,6 +69,8 @@ class CalibratedModel(DistributionPredictor):
         Rows that the correction was learned from.
     settings : dict
         Arguments of `calibrate` that are needed to load the model.
+    target_name_ : str, optional
+        Name of the target: that of y, or of the target that a model of calibrant was fitted to.
     """
 
     source: Source
@@ -80,6 +82,7 @@ class CalibratedModel(DistributionPredictor):
     scores: dict[str, float]
     n_calibration: int
     settings: dict[str, Any] = field(default_factory=dict)
+    target_name_: str | None = None
 
     @property
     def chosen(self) -> str:

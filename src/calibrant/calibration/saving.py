@@ -68,6 +68,7 @@ def save_calibrated(
         "bounds": None if model.bounds is None else pack(model.bounds, arrays, "bounds"),
         "scores": list(model.scores.items()),  # JSON would sort a dict
         "n_calibration": model.n_calibration,
+        "target_name": model.target_name_,
     }
     write_model(path, manifest, arrays, parts=parts, overwrite=overwrite)
 
@@ -106,6 +107,7 @@ def restore_calibrated(
             scores=dict(manifest["scores"]),
             n_calibration=int(manifest["n_calibration"]),
             settings=settings,
+            target_name_=manifest["target_name"],
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,14 +54,22 @@ def innermost(model: TableModel) -> NetworkRegressor:
 
     It knows the columns.
     """
+    *_, network = _layers(model)
+    found: NetworkRegressor = network
+    return found
+
+
+def _layers(model: TableModel) -> Iterator[Any]:
+    """The model and those inside it, outermost first."""
     inner: Any = model
-    while hasattr(inner, "model_") or isinstance(inner, CalibratedModel):
-        calibrated = isinstance(inner, CalibratedModel)
-        inner = getattr(inner.source, "model", None) if calibrated else inner.model_
-    if isinstance(inner, MultiOutput):
-        inner = next(iter(inner.models_.values()))
-    network: NetworkRegressor = inner
-    return network
+    while inner is not None:
+        yield inner
+        if isinstance(inner, CalibratedModel):
+            inner = getattr(inner.source, "model", None)
+        elif isinstance(inner, MultiOutput):
+            inner = next(iter(inner.models_.values()))
+        else:
+            inner = getattr(inner, "model_", None)
 
 
 def categorical_columns(model: TableModel) -> list[str]:
@@ -72,7 +80,8 @@ def categorical_columns(model: TableModel) -> list[str]:
 
 def fitted_target(model: OneOutput, path: Path) -> str:
     """Return the name of the target that a model was fitted to."""
-    name = innermost(model).target_name_
+    names = (getattr(layer, "target_name_", None) for layer in _layers(model))
+    name: str | None = next(filter(None, names), None)
     if name is None:
         raise ParameterError(f"{path} was fitted to a target without a name: pass --target.")
     return name
@@ -105,12 +114,7 @@ def read_observed(
 
 def _group_columns(model: TableModel) -> list[str]:
     """Columns that a model, or one inside it, was recalibrated by."""
-    inner: Any = model
-    names: list[str] = []
-    while hasattr(inner, "model_"):
-        names += getattr(inner, "group_columns_", [])
-        inner = inner.model_
-    return names
+    return [name for layer in _layers(model) for name in getattr(layer, "group_columns_", [])]
 
 
 def model_inputs(
