@@ -88,7 +88,7 @@ def test_rows_set_aside_and_gaps_in_any_target(run, table, tmp_path) -> None:
         (["evaluate", "MODEL", "TABLE", "--target", "price"], "without --target"),
         (["evaluate", "MODEL", "TABLE", "--markdown"], "without --target"),
         (["recalibrate", "MODEL", "TABLE", "--out", "r"], "Recalibrate them one by one"),
-        (["export", "MODEL", "--onnx", "m.onnx"], "holds a MultiOutput, which can't be exported"),
+        (["export", "MODEL", "--onnx", "m.onnx", "--encoded"], "takes a model of one target"),
         (["fit", "TABLE", *BOTH, "--engine", "ray", "--out", "r"], "one --target at a time"),
         (["fit", "TABLE", *BOTH, "--minutes", "1", "--out", "r"], "time_budget"),
     ],

@@ -47,7 +47,7 @@ def mmd(what: str = "continuous") -> NetworkRegressor:
 
 def assert_same(predictor: Predictor, x: Array) -> None:
     expected = predictor.predict(x)
-    found = TorchPredictor(predictor, LEVELS)(torch.as_tensor(x))
+    found = TorchPredictor(predictor)(torch.as_tensor(x)).summary(torch.tensor(LEVELS).double())
     spread = expected.stddev
     assert np.abs(found.mean.numpy() - expected.mean).max() < 1e-6 * spread.min()
     np.testing.assert_allclose(found.stddev.numpy(), spread, rtol=1e-6)
@@ -103,7 +103,7 @@ def test_bounds_and_cells_that_cross() -> None:
 def test_the_model_itself_stays_as_it_is() -> None:
     model = HeteroscedasticRegressor(**QUICK).fit(X, Y)
     before = model.module_.single.state_dict()["output.weight"].clone()
-    TorchPredictor(model.predictor_, LEVELS)
+    TorchPredictor(model.predictor_)
     after = model.module_.single.state_dict()["output.weight"]
     assert after.dtype == torch.float32
     assert torch.equal(before, after)
@@ -119,10 +119,10 @@ def test_the_model_itself_stays_as_it_is() -> None:
 )
 def test_methods_that_cannot_be_exported(model: NetworkRegressor, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        TorchPredictor(model.fit(X, Y).predictor_, LEVELS)
+        TorchPredictor(model.fit(X, Y).predictor_)
 
 
 def test_too_many_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_NEIGHBOURS", 100)
     with pytest.raises(ParameterError, match=r"nearest of 300 training rows.*without neighbours"):
-        TorchPredictor(mmd().predictor_, LEVELS)
+        TorchPredictor(mmd().predictor_)

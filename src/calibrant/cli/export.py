@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -41,18 +41,24 @@ def export(
 
     Scaling and the encoding of numbers, gaps and categories are part of the graph.
     """
-    from calibrant.estimators import NetworkRegressor
+    from calibrant.estimators import MultiOutput, NetworkRegressor
     from calibrant.models import load_model
+    from calibrant.recalibration import Recalibrator
 
     check_output(onnx, force=force)
     fitted = load_model(model)
-    if not isinstance(fitted, NetworkRegressor):
+    if not isinstance(fitted, NetworkRegressor | Recalibrator | MultiOutput):
         raise ParameterError(
             f"{model} holds a {type(fitted).__name__}, which can't be exported: only models that "
-            "`calibrant fit` writes can, without a recalibration around them."
+            "`calibrant fit` and `calibrant recalibrate` write can."
+        )
+    if encoded and isinstance(fitted, MultiOutput):
+        raise ParameterError(
+            "--encoded takes a model of one target: export each of model.models_ in Python."
         )
     messages = Messages(quiet=quiet)
-    options = {"levels": level} if level else {}
+    options: dict[str, Any] = {"levels": level} if level else {}
+    options |= {"encoded": True} if encoded else {}
     with messages.warnings_as_notes(), uninterrupted(onnx):
-        fitted.to_onnx(onnx, encoded=encoded, overwrite=force, **options)
+        fitted.to_onnx(onnx, overwrite=force, **options)
     messages.say(f"{onnx} takes any number of rows; its metadata names the columns.")

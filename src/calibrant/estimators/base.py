@@ -304,6 +304,7 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
         *,
         encoded: bool = False,
         overwrite: bool = False,
+        recalibrator: Any = None,
     ) -> None:
         """Write the fitted model as one ONNX graph, from features to calibrated quantiles.
 
@@ -326,11 +327,15 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
             ``model.encoder_.transform(frame)`` returns. For tables with dates and durations.
         overwrite : bool, default False
             Replace an existing file.
+        recalibrator : recalibrator around this model, optional
+            The graph goes on with its map. ``recalibrator.to_onnx(path)`` passes it.
         """
         from calibrant.estimators.to_onnx import write_onnx
 
         self._check_fitted()
-        write_onnx(self, path, levels, encoded=encoded, overwrite=overwrite)
+        models = {"": self if recalibrator is None else recalibrator}
+        about = {"target": self.target_name_}
+        write_onnx(models, path, levels, about=about, encoded=encoded, overwrite=overwrite)
 
     @classmethod
     def _from_folder(

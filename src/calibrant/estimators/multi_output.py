@@ -203,6 +203,29 @@ class MultiOutput(FittedModel, RegressorMixin, MultiOutputMixin, BaseEstimator):
         tensors = {"correlation": self.correlation_}
         write_model(path, manifest, tensors, parts=parts, overwrite=overwrite)
 
+    def to_onnx(
+        self,
+        path: str | os.PathLike[str],
+        levels: ArrayLike = (0.05, 0.25, 0.5, 0.75, 0.95),
+        *,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the models of all outputs as one ONNX graph.
+
+        Inputs are as in `to_onnx` of the estimator. Names of its outputs begin with those of ours,
+        such as ``y0_mean``, ``y0_stddev`` and ``y0_quantiles``. The dependence between them is no
+        part of the graph: the metadata ``correlation`` holds that of their normal scores.
+
+        Parameters
+        ----------
+        path, levels, overwrite : as in `to_onnx` of the estimator
+        """
+        from calibrant.estimators.to_onnx import write_onnx
+
+        self._check_fitted()
+        about = {"targets": list(self.models_), "correlation": self.correlation_.tolist()}
+        write_onnx(self.models_, path, levels, about=about, overwrite=overwrite)
+
     @classmethod
     def _from_folder(
         cls, path: Path, manifest: dict[str, Any], tensors: dict[str, NDArray[Any]], **options: Any

@@ -1,20 +1,18 @@
-"""A predictor as one torch module: from rows to mean, spread and calibrated quantiles.
+"""A predictor as one torch module: from rows to a calibrated mixture.
 
 `Predictor` returns distributions, which a file for other runtimes can't hold. This module runs the
-same steps on tensors, for chosen levels.
+same steps on tensors.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from calibrant.checks import Array
 from calibrant.distributions.torch_mixture import TorchMixture
 from calibrant.errors import ParameterError
 from calibrant.estimators.combine import (
@@ -28,33 +26,19 @@ from calibrant.estimators.forest import LEAST_SPREAD, Forest
 from calibrant.estimators.linear_trend import LinearTrend
 from calibrant.estimators.neighbours import FEW, Neighbours
 from calibrant.estimators.predictor import Predictor
+from calibrant.estimators.torch_summary import MappedMixture, Steps, one_normal, steps_of
 from calibrant.networks import GaussianHead, MixtureHead, PeriodicEmbedding, PointHead, Recurrent
 
 _MOST_NEIGHBOURS = 200_000  # training rows
 
 
-class Summary(NamedTuple):
-    """What the module returns for n rows and L levels, in target units."""
-
-    mean: Tensor  # (n,)
-    stddev: Tensor  # (n,)
-    quantiles: Tensor  # (n, L)
-
-
 class TorchPredictor(nn.Module):
     """Networks > mixture > trend > calibration map > atoms and bounds, in float64.
-
-    With Z the recalibrated mixture of a row, the prediction is ``h(Z)``: h moves the values of a
-    cell to its atom and those beyond the bounds onto them, and leaves the others where they are.
-    Quantiles are ``h(F^-1(g^-1(level)))``. Mean and spread have closed forms: the map g has pieces
-    of constant slope, between which the density of Z is a multiple of that of the mixture.
 
     Parameters
     ----------
     predictor : Predictor
         Without dropout passes or samples.
-    levels : sequence of float
-        Levels of the quantiles, inside (0, 1).
     """
 
     loc: Tensor
@@ -64,7 +48,6 @@ class TorchPredictor(nn.Module):
     target_scale: Tensor
     noise: Tensor
     stretch: Tensor
-    levels: Tensor
     knots: Tensor
     common: Tensor
     anchors: Tensor
@@ -73,7 +56,7 @@ class TorchPredictor(nn.Module):
     values: Tensor
     constant: Tensor
 
-    def __init__(self, predictor: Predictor, levels: Sequence[float]) -> None:
+    def __init__(self, predictor: Predictor) -> None:
         super().__init__()
         check_exportable(predictor)
         self.combine = predictor.combine
@@ -102,18 +85,17 @@ class TorchPredictor(nn.Module):
             target_scale=target.scale,
             noise=getattr(predictor.combine, "noise", None) or 0.0,
             stretch=getattr(predictor.combine, "stretch", 1.0),
-            levels=levels,
-            knots=ends if mapping is None else mapping.common.x,
+            knots=[ends] if mapping is None else mapping.common.x[None],
             common=[ends] if mapping is None else mapping.common.y[None],
             anchors=[] if mapping is None else mapping.means,
             anchor_levels=[]
             if mapping is None
             else np.pad(mapping.levels, [(0, 0), (1, 1)], constant_values=(0.0, 1.0)),
-            **_pieces(predictor),
+            **steps_of(predictor.atoms, predictor.bounds),
         )
 
-    def forward(self, x: Tensor) -> Summary:
-        """Mean, standard deviation and quantiles.
+    def forward(self, x: Tensor) -> MappedMixture:
+        """Predictive distribution of every row.
 
         Parameters
         ----------
@@ -122,21 +104,8 @@ class TorchPredictor(nn.Module):
         """
         loc = self.target_loc if self.trend is None else self.target_loc + self.trend(x)[:, None]
         raw = self._mixture(self._features(x)).affine(loc, self.target_scale)
-        centre = raw.mean
-        heights = self._heights(centre)
-        slopes = heights.diff(dim=1) / self.knots.diff()
-        tail, upper = self._tails(heights, slopes)
-        inner = self.knots[1:-1]
-        beyond = torch.cat([tail, torch.minimum(inner, 1.0 - inner).expand(x.shape[0], -1)], dim=1)
-        above = torch.cat([upper, (inner > 0.5).expand(x.shape[0], -1)], dim=1)
-        # Distances from the mean: they do not cancel far from zero.
-        offsets = raw.affine(-centre[:, None], torch.ones_like(self.target_scale))
-        found = offsets.ppf(beyond, above)
-        split = len(self.levels)
-        first, second = self._moments(offsets, found[:, split:], heights, slopes, centre)
-        variance = torch.clamp(second - first.square(), min=0.0)
-        quantiles = self._moved(centre[:, None] + found[:, :split])
-        return Summary(centre + first, variance.sqrt(), quantiles)
+        steps = Steps(self.edges, self.values, self.constant)
+        return MappedMixture(raw, self.knots, self._heights(raw.mean), steps)
 
     def _features(self, x: Tensor) -> Tensor:
         """Scaled inputs and, for models that use them, what the targets of training rows tell."""
@@ -154,14 +123,14 @@ class TorchPredictor(nn.Module):
         combine = self.combine
         if isinstance(combine, PointSpread):
             points = normal_of_points(outputs)
-            return _one_normal(points.loc, (points.variance + self.noise).sqrt())
+            return one_normal(points.loc, (points.variance + self.noise).sqrt())
         weights, locs, scales = self._components(outputs)
         if isinstance(combine, MatchedMoments):
             means = (weights * locs).sum(dim=2)
             away = locs - means[:, :, None]
             within = (weights * (scales.square() + away.square())).sum(dim=2)
             between = (means - means.mean(dim=0)).square().mean(dim=0)
-            return _one_normal(means.mean(dim=0), (within.mean(dim=0) + between).sqrt())
+            return one_normal(means.mean(dim=0), (within.mean(dim=0) + between).sqrt())
         shares = np.ones(len(outputs))
         if isinstance(combine, WeightedMixture):
             locs, scales = self._stretched(weights, locs, scales)
@@ -194,66 +163,13 @@ class TorchPredictor(nn.Module):
         return torch.where(movable, moved, locs), torch.where(movable, factor * scales, scales)
 
     def _heights(self, centre: Tensor) -> Tensor:
-        """Levels of the calibration map at its knots, (n, k + 2), given the predicted mean."""
+        """Levels of the calibration map at its knots, (1 or n, k + 2), given the predicted mean."""
         if not len(self.anchors):
-            return self.common.expand(centre.shape[0], -1)
+            return self.common
         right = torch.clamp((self.anchors < centre[:, None]).sum(dim=1), 1, len(self.anchors) - 1)
         start, end = self.anchors[right - 1], self.anchors[right]
         share = torch.clamp((centre - start) / (end - start), 0.0, 1.0)[:, None]
         return (1.0 - share) * self.anchor_levels[right - 1] + share * self.anchor_levels[right]
-
-    def _tails(self, heights: Tensor, slopes: Tensor) -> tuple[Tensor, Tensor]:
-        """``g^-1(level)`` as the nearer tail, and whether that is the upper one, (n, L) each."""
-        level = self.levels[:, None]
-        piece = (heights[:, None, 1:-1] <= level).sum(dim=2)  # (n, L)
-        slope = torch.gather(slopes, 1, piece)
-        past = (self.levels - torch.gather(heights, 1, piece)) / slope
-        left = (torch.gather(heights, 1, piece + 1) - self.levels) / slope
-        below, above = self.knots[piece] + past, (1.0 - self.knots)[piece + 1] + left
-        return torch.minimum(below, above), below > above
-
-    def _moments(
-        self, offsets: TorchMixture, cuts: Tensor, heights: Tensor, slopes: Tensor, centre: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """First and second moment of ``h(Z) - centre``, (n,) each.
-
-        Parameters
-        ----------
-        offsets : TorchMixture
-            Distances of the mixture from the centre.
-        cuts : tensor of shape (n, k)
-            Its quantiles at the inner knots of the map.
-        """
-        partial = offsets.partial_moments(torch.cat([cuts, self.edges - centre[:, None]], dim=1))
-        inner, at_edges = partial.split([cuts.shape[1], len(self.edges)], dim=1)
-        # Moments up to the level of a knot: the error of a cut counts twice only.
-        missing = (self.knots[1:-1] - inner[:, :, 0])[:, :, None]
-        powers = torch.stack([torch.ones_like(cuts), cuts, cuts.square()], dim=2)
-        whole = torch.stack([torch.ones_like(centre), offsets.mean, offsets.variance], dim=1)
-        knots = [torch.zeros_like(whole)[:, None], inner + missing * powers, whole[:, None]]
-        moments = torch.cat(knots, dim=1)  # of the mixture, (n, k + 2, 3)
-        steps = slopes[:, :, None] * moments.diff(dim=1)
-        mapped = torch.cat([torch.zeros_like(whole)[:, None], steps.cumsum(dim=1)], dim=1)
-        if not len(self.edges):
-            return mapped[:, -1, 1], mapped[:, -1, 2]
-        piece = (self.knots[1:-1] <= at_edges[:, :, :1]).sum(dim=2)  # (n, E)
-        own = piece[:, :, None].expand(-1, -1, 3)
-        rise = at_edges - torch.gather(moments, 1, own)
-        at_edges = torch.gather(mapped, 1, own) + torch.gather(slopes, 1, piece)[:, :, None] * rise
-        ends = torch.zeros_like(mapped[:, :1]), at_edges, mapped[:, -1:]
-        between = torch.cat(ends, dim=1).diff(dim=1)  # (n, E + 1, 3)
-        away = self.values - centre[:, None]
-        mass = between[:, :, 0]
-        first = torch.where(self.constant > 0, away * mass, between[:, :, 1])
-        second = torch.where(self.constant > 0, away.square() * mass, between[:, :, 2])
-        return first.sum(dim=1), second.sum(dim=1)
-
-    def _moved(self, y: Tensor) -> Tensor:
-        """``h(y)``: the atom of a cell, the bound beyond it, or y itself."""
-        if not len(self.edges):
-            return y
-        interval = (self.edges < y[:, :, None]).sum(dim=2)
-        return torch.where(self.constant[interval] > 0, self.values[interval], y)
 
 
 class TorchTrend(nn.Module):
@@ -389,30 +305,3 @@ def _plain(network: nn.Module) -> nn.Module:
         if isinstance(module, PeriodicEmbedding):
             module.use_radians()
     return plain
-
-
-def _one_normal(loc: Tensor, scale: Tensor) -> TorchMixture:
-    return TorchMixture(torch.ones_like(loc)[:, None], loc[:, None], scale[:, None])
-
-
-def _pieces(predictor: Predictor) -> dict[str, Array]:
-    """Where h is constant: edges (E,), and values of the E + 1 intervals between them.
-
-    An interval excludes its lower edge and includes its upper one, as the cells of atoms do.
-    """
-    low, high = predictor.bounds or (None, None)
-    floor, ceiling = -np.inf if low is None else low, np.inf if high is None else high
-    points, starts, stops = predictor.atoms.cells.T
-    cuts = np.unique([*starts, *stops, floor, ceiling])
-    edges = cuts[np.isfinite(cuts)]
-    left, right = np.append(-np.inf, edges), np.append(edges, np.inf)
-    cell = np.searchsorted(stops, right)
-    within = np.append(starts, np.inf)[cell] <= left
-    constant = within | (right <= floor) | (left >= ceiling)
-    nearest = np.where(right <= floor, floor, ceiling)
-    values = np.clip(np.where(within, np.append(points, 0.0)[cell], nearest), floor, ceiling)
-    return {
-        "edges": edges,
-        "values": np.where(constant, values, 0.0),
-        "constant": constant.astype(np.float64),
-    }

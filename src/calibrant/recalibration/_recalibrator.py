@@ -178,6 +178,29 @@ class Recalibrator(DistributionPredictor, RegressorMixin, BaseEstimator):
         self._check_fitted()
         save_recalibrator(self, path, overwrite=overwrite)
 
+    def to_onnx(self, path: str | os.PathLike[str], *args: Any, **options: Any) -> None:
+        """Write the recalibrated model as one ONNX graph.
+
+        Parameters
+        ----------
+        path : path
+        *args, **options
+            As of `to_onnx` of the estimator inside: levels, encoded, overwrite. Quantiles and
+            moments are those of `predict_dist`. Maps of groups and guaranteed bounds can't be
+            exported.
+        """
+        self._check_fitted()
+        inside = self.model_
+        while isinstance(inside, Recalibrator):
+            inside = inside.model_
+        if not hasattr(inside, "to_onnx"):
+            raise errors.ParameterError(
+                f"Only estimators of calibrant can be exported, and this is around a "
+                f"{type(inside).__name__}. Export that by a converter of its own package, and "
+                "predict intervals with calibrant."
+            )
+        inside.to_onnx(path, *args, recalibrator=self, **options)
+
     @classmethod
     def load(cls, path: str | os.PathLike[str], **options: Any) -> Self:
         """Load what `save` wrote; predictions are the same to the last bit.
