@@ -12,6 +12,7 @@ import pytest
 
 from calibrant import MultiOutput, evaluate, load_model
 from calibrant.cli._models import model_inputs
+from calibrant.cli.evaluate import _pages
 
 BOTH = ["--target", "price", "--target", "rent"]
 
@@ -80,6 +81,65 @@ def test_rows_set_aside_and_gaps_in_any_target(run, table, tmp_path) -> None:
     assert [each["target"] for each in result["outputs"]] == ["price", "rent"]
     assert result["rows"] == 88
     assert result["test"]["n"] == 22
+
+
+@pytest.mark.slow
+def test_a_report_for_every_target(run, joint, table, tmp_path) -> None:
+    done = run("evaluate", joint, table, "--report", tmp_path / "page.html", "--groups", "shop")
+    assert done.exit_code == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["page_price.html", "page_rent.html"]
+    for target in ("price", "rent"):
+        assert f"Report: {tmp_path / f'page_{target}.html'}" in done.stderr
+        page = (tmp_path / f"page_{target}.html").read_text(encoding="utf-8")
+        assert target in page
+        assert "shop" in page
+    again = run("evaluate", joint, table, "--report", tmp_path / "page.html")
+    assert again.exit_code == 2
+    assert "page_price.html exists already" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("targets", "expected"),
+    [
+        (["price in €/m²", "rent"], ["page_price-in-m²", "page_rent"]),
+        (["a b", "a/b"], ["page_1-a-b", "page_2-a-b"]),
+        (["A", "a"], ["page_1-A", "page_2-a"]),
+    ],
+)
+def test_names_of_the_reports(targets, expected, tmp_path) -> None:
+    pages = _pages(tmp_path / "page.html", targets, force=False)
+    assert list(pages) == targets
+    assert [path.name for path in pages.values()] == [f"{name}.html" for name in expected]
+
+
+def test_bounds_of_all_targets_and_of_one(run, table, tmp_path) -> None:
+    options = ["--method", "heteroscedastic", "--epochs", 1, "--out", tmp_path / "m"]
+    frame = pd.read_csv(table)
+    frame["rent"] = (frame["rent"] - frame["rent"].min()).round()
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = run("fit", tmp_path / "t.csv", *BOTH, *options)
+    assert "rent is never negative. --lower rent=0 (in Python" in " ".join(done.stderr.split())
+    given = ["--lower", "rent=0", "--upper", 1e6, "--upper", "price=2e6", "--force"]
+    done = run("fit", tmp_path / "t.csv", *BOTH, *options, *given)
+    assert done.exit_code == 0, done.stderr
+    assert "rent is never negative" not in done.stderr
+    models = load_model(tmp_path / "m").models_
+    assert models["rent"].bounds == (0.0, 1e6)
+    assert models["price"].bounds == (None, 2e6)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--lower", "rnt=0"], "'rnt' is not a --target. Did you mean 'rent'?"),
+        (["--lower", "rent=low"], "must be a number, or COL=NUMBER for one target"),
+        (["--lower", "1", "--upper", "rent=0"], "--lower must be below --upper, got 1 and 0."),
+    ],
+)
+def test_bounds_that_make_no_sense(run, table, tmp_path, given, words) -> None:
+    done = run("fit", table, *BOTH, "--out", tmp_path / "m", *given)
+    assert done.exit_code == 2
+    assert words in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,22 @@ def table(n: int, seed: int = 0) -> tuple[np.ndarray, pd.DataFrame]:
     return X, pd.DataFrame(truth + noise * [0.5, 0.5, 50], columns=["a", "b", "c"])
 
 
+def test_bounds_of_one_output(tmp_path: Path) -> None:
+    X, Y = table(150)
+    bounded = HeteroscedasticRegressor(**SMALL, bounds=(-300.0, None))
+    model = MultiOutput(bounded, bounds={"a": (0, 1), "b": None}).fit(X, Y)
+    model.save(tmp_path / "saved")
+    loaded = load_model(tmp_path / "saved")
+    assert dict(loaded.bounds) == {"a": (0, 1), "b": None, "c": (-300, None)}
+    for each in (model, loaded, loaded.fit(X, Y)):
+        low, high = each.predict_interval(X, 0.999).transpose(1, 2, 0)[0]
+        assert low.min() == 0
+        assert high.max() == 1
+        assert each.predict_interval(X, 0.999)[:, 1, 0].min() < 0
+    with pytest.raises(ParameterError, match=r"bounds are given for 'd', which is not an output"):
+        MultiOutput(bounded, bounds={"d": None}).fit(X, Y)
+
+
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -115,12 +116,13 @@ def training_table(
 
 def offer_bound(rows: pd.DataFrame, targets: Sequence[str], messages: Messages) -> None:
     """Name the bound that keeps predictions of targets without negative values above zero."""
-    if all(may_fall_below_zero(rows[target].dropna()) for target in targets):
-        are = "is" if len(targets) == 1 else "are"
-        messages.note(
-            f"{' and '.join(targets)} {are} never negative. --lower 0 (in Python bounds=(0, None)) "
-            "keeps the predictions there as well."
-        )
+    for target in targets:
+        if may_fall_below_zero(rows[target].dropna()):
+            named = "0" if len(targets) == 1 else shlex.quote(f"{target}=0")
+            messages.note(
+                f"{target} is never negative. --lower {named} (in Python bounds=(0, None)) keeps "
+                "the predictions there as well."
+            )
 
 
 def note_gap_codes(columns: pd.DataFrame, messages: Messages) -> None:

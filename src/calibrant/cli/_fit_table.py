@@ -44,9 +44,11 @@ def fit_table(
     test: tuple[float, int] | None,
     messages: Messages,
     *,
-    bounded: bool,
+    unbounded: list[str],
 ) -> tuple[int, TestSplit | None]:
     """Read a table into memory and fit to it; `test` is the share of test rows and its seed.
+
+    Targets that are `unbounded` from below are offered a bound if they are never negative.
 
     Returns
     -------
@@ -70,8 +72,7 @@ def fit_table(
             f"the rows are in the order of {time!r}, and random test rows lie among the training "
             f"rows. If the model is for later rows, test it on the last ones: --time {time!r}"
         )
-    if not bounded:
-        offer_bound(rows, targets, messages)
+    offer_bound(rows, unbounded, messages)
     with messages.warnings_as_notes(but=ColumnWarning):  # the table of columns has said it
         held_out = None
         if validation is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -30,7 +31,8 @@ Against = Annotated[
     typer.Option(help="Another model to compare with; repeatable.", metavar="MODEL"),
 ]
 Report = Annotated[
-    Path | None, option.file(help="Also write the interactive report, one HTML file.")
+    Path | None,
+    option.file(help="Also write the interactive report, an HTML file; one per target."),
 ]
 
 
@@ -57,7 +59,6 @@ def evaluate(
 ) -> None:
     """Score a model: calibration beside its noise floor, sharpness, scores and a verdict."""
     option.check_one_format(json=as_json, markdown=as_markdown)
-    check_output(report, force=force)
     from calibrant.cli._data import group_labels
     from calibrant.cli._models import fitted_target, load_table_model, read_observed
     from calibrant.estimators import MultiOutput
@@ -67,13 +68,21 @@ def evaluate(
     paths = _by_name([model, *(against or [])])
     loaded = {name: load_table_model(path) for name, path in paths.items()}
     if joint := [each for each in loaded.values() if isinstance(each, MultiOutput)]:
-        if target or against or report is not None or as_markdown:
+        if target or against or as_markdown:
             raise ParameterError(
-                "Several outputs are evaluated without --target, --against, --report and "
-                "--markdown. In Python, each of model.models_ has a report of its own."
+                "Several outputs are evaluated without --target, --against and --markdown."
             )
-        _evaluate_outputs(joint[0], data, group or [], coverage, messages, as_json=as_json)
+        pages = _pages(report, list(joint[0].models_), force=force)
+        title = f"{next(iter(paths))} on {data.name}"
+        common: dict[str, Any] = {
+            "coverage": coverage,
+            "as_json": as_json,
+            "overwrite": force,
+            "title": title,
+        }
+        _evaluate_outputs(joint[0], data, group or [], pages, messages, **common)
         return
+    check_output(report, force=force)
     models = {name: each for name, each in loaded.items() if not isinstance(each, MultiOutput)}
     first = next(iter(models))
     column = target or fitted_target(models[first], paths[first])
@@ -116,16 +125,31 @@ def _write(
         _write_groups(results)
 
 
+def _pages(report: Path | None, targets: list[str], *, force: bool) -> dict[str, Path]:
+    """Files of the reports of several targets: page_price.html and so on, for page.html."""
+    if report is None:
+        return {}
+    words = [re.sub(r"[^\w.-]+", "-", name) for name in targets]
+    if len({word.lower() for word in words}) < len(words):
+        words = [f"{j}-{word}" for j, word in enumerate(words, start=1)]
+    paths = [report.with_name(f"{report.stem}_{word}{report.suffix}") for word in words]
+    for path in paths:
+        check_output(path, force=force)
+    return dict(zip(targets, paths, strict=True))
+
+
 def _evaluate_outputs(
     model: MultiOutput,
     data: Path,
     groups: list[str],
-    coverage: float,
+    pages: Mapping[str, Path],
     messages: Messages,
     *,
+    coverage: float,
     as_json: bool,
+    **options: Any,
 ) -> None:
-    """Evaluate a model of several outputs, and write the result."""
+    """Evaluate a model of several outputs, write the result and the report of each output."""
     from calibrant.cli._data import group_labels
     from calibrant.cli._models import model_inputs, read_observed
     from calibrant.metrics import evaluate as evaluate_forecast
@@ -133,10 +157,18 @@ def _evaluate_outputs(
     targets = list(model.models_)
     rows = read_observed([model], data, targets, groups, messages)
     with messages.warnings_as_notes():
-        dist = model.predict_dist(model_inputs(model, rows, data, without=targets))
+        inputs = model_inputs(model, rows, data, without=targets)
+        dist = model.predict_dist(inputs)
     labels = {name: group_labels(rows, name) for name in groups} or None
     result = evaluate_forecast(dist, rows[targets], labels, coverage=coverage)
     _write(result, result.outputs, as_json=as_json, as_markdown=False)
+    for name, path in pages.items():
+        forecast = Forecast(model.models_[name], inputs, dist.marginal(name))
+        own = {name: result.outputs[name]}
+        _write_report(
+            path, {name: forecast}, own, rows[name], groups=labels, coverage=coverage, **options
+        )
+        messages.say(f"Report: {path}")
 
 
 def _evaluate_source(

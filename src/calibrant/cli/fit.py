@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant.cli import _options as option
+from calibrant.cli._bounds import Lowers, Uppers, bounds_by_target
 from calibrant.cli._fit_summary import fit_summary, in_words, stage_table
 from calibrant.cli._interrupts import uninterrupted
 from calibrant.cli._output import Messages, write_json, write_out
@@ -91,8 +92,8 @@ def fit(
     weight: Weight = None,
     drop: option.Drop = None,
     use: Use = None,
-    lower: option.Lower = None,
-    upper: option.Upper = None,
+    lower: Lowers = None,
+    upper: Uppers = None,
     seed: option.Seed = 0,
     epochs: option.Epochs = None,
     device: option.Device = "auto",
@@ -107,19 +108,19 @@ def fit(
     """Fit a model to a table and save it; with --test-size also evaluate it.
 
     Columns may hold numbers, text, dates, durations, true and false, and gaps; how each is read
-    is told. The columns of --groups and --weight are not learned from. Several targets share the
-    bounds of --lower and --upper.
+    is told. The columns of --groups and --weight are not learned from. Of several targets,
+    --lower 0 bounds all and --lower COL=0 one.
     """
     from calibrant.persistence import check_free
 
     check_free(out, overwrite=force)  # before the work, not after it
     option.check_cluster(engine, address)
-    bounds = option.bounds_of(lower, upper)
+    targets = list(dict.fromkeys(target))
+    bounds = bounds_by_target(lower, upper, targets)
     if time is not None and test_size is None:
         raise ParameterError("--time says which rows to test on: pass --test-size as well.")
     if minutes is not None and method != "mmd":
         raise ParameterError(f"--minutes is for --method mmd, got --method {method}.")
-    targets = list(dict.fromkeys(target))
     if len(targets) > 1 and engine == "ray":
         raise ParameterError("--engine ray fits one --target at a time: run it for each of them.")
     from calibrant.cli._cluster import fit_members_on_cluster, fit_on_cluster, is_parquet
@@ -128,12 +129,12 @@ def fit(
     from calibrant.estimators import MultiOutput
 
     messages = Messages(quiet=quiet)
-    how: dict[str, Any] = {"random_state": seed, "device": device, "bounds": bounds}
+    how: dict[str, Any] = {"random_state": seed, "device": device, "bounds": bounds[targets[0]]}
     how |= {} if minutes is None else {"time_budget": 60.0 * minutes}
     network = make_model(method, quality, epochs, verbose=messages.shows_progress, **how)
     if params is not None:
         _set_params(network, params)
-    model = network if len(targets) == 1 else MultiOutput(network)
+    model = network if len(targets) == 1 else MultiOutput(network, bounds)
     in_memory = {
         "--target": len(targets) > 1,
         "--groups": groups,
@@ -164,8 +165,9 @@ def fit(
             fitting = partial(fit_members_on_cluster, network, address, workers)
         roles = Roles(targets, groups, weight, time, drop or [], use or [])
         share = None if test_size is None else (test_size, seed)
+        unbounded = [name for name, ends in bounds.items() if ends is None or ends[0] is None]
         n_rows, split = fit_table(
-            fitting, train, roles, validation, share, messages, bounded=lower is not None
+            fitting, train, roles, validation, share, messages, unbounded=unbounded
         )
     summary = _save(model, out, n_rows, validation, messages, force=force)
     found = None if split is None else _evaluated(model, split, targets, train, messages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -30,6 +31,8 @@ from calibrant.persistence import load_any, restoring, savable_model, write_mode
 from calibrant.tables import to_local, to_numbers
 from calibrant.training import resolve_device
 
+Bounds = tuple[float | None, float | None] | None  # of one output
+
 
 @savable_model
 class MultiOutput(FittedModel, RegressorMixin, MultiOutputMixin, BaseEstimator):
@@ -43,6 +46,9 @@ class MultiOutput(FittedModel, RegressorMixin, MultiOutputMixin, BaseEstimator):
     ----------
     estimator : network method
         Cloned for every output; without a `time_budget`.
+    bounds : mapping of str to (low, high) or None, optional
+        Bounds of some outputs by name, in place of those of the estimator, such as
+        ``{"count": (0, None)}``.
 
     Attributes
     ----------
@@ -79,8 +85,11 @@ class MultiOutput(FittedModel, RegressorMixin, MultiOutputMixin, BaseEstimator):
     _fitted_attribute: ClassVar[str] = "models_"
     _fit_call: ClassVar[str] = "fit(X, Y)"
 
-    def __init__(self, estimator: NetworkRegressor) -> None:
+    def __init__(
+        self, estimator: NetworkRegressor, bounds: Mapping[str, Bounds] | None = None
+    ) -> None:
         self.estimator = estimator
+        self.bounds = bounds
 
     def fit(
         self,
@@ -103,7 +112,7 @@ class MultiOutput(FittedModel, RegressorMixin, MultiOutputMixin, BaseEstimator):
         validation_data : tuple (X, Y) or (X, Y, sample_weight), optional
         """
         targets = check_outputs(Y)
-        models = self._clones(len(targets.columns))
+        models = self._clones(list(targets.columns))
         common = {"sample_weight": sample_weight, "groups": groups, "cv": cv}
         plans = []
         for name, model in zip(targets.columns, models, strict=True):
@@ -164,8 +173,14 @@ class MultiOutput(FittedModel, RegressorMixin, MultiOutputMixin, BaseEstimator):
         }
         return as_container(columns, container, like=X)
 
-    def _clones(self, n_outputs: int) -> list[NetworkRegressor]:
+    def _clones(self, names: list[str]) -> list[NetworkRegressor]:
         """One estimator per output, all with the same seed and so with the same held-out rows."""
+        bounds = dict(self.bounds or {})
+        if unknown := [name for name in bounds if name not in names]:
+            raise ParameterError(
+                f"bounds are given for {unknown[0]!r}, which is not an output. Outputs are "
+                f"{', '.join(names)}."
+            )
         if not isinstance(self.estimator, NetworkRegressor):
             raise ParameterError(
                 "MultiOutput needs a network method of calibrant, such as MMDRegressor(), got "
@@ -179,9 +194,10 @@ class MultiOutput(FittedModel, RegressorMixin, MultiOutputMixin, BaseEstimator):
         state = self.estimator.random_state
         if not isinstance(state, int):
             state = int(check_random_state(state).randint(np.iinfo(np.int32).max))
-        models: list[NetworkRegressor] = [clone(self.estimator) for _ in range(n_outputs)]
-        for model in models:
+        models: list[NetworkRegressor] = [clone(self.estimator) for _ in names]
+        for name, model in zip(names, models, strict=True):
             model.random_state = state
+            model.bounds = bounds.get(name, model.bounds)
         return models
 
     def __sklearn_tags__(self) -> Any:
@@ -238,7 +254,8 @@ class MultiOutput(FittedModel, RegressorMixin, MultiOutputMixin, BaseEstimator):
             raise ModelFileError(
                 f"{path} has {len(names)} outputs and a correlation of shape {correlation.shape}."
             )
-        model = cls(clone(inside[0]))
+        bounds = {name: each.bounds for name, each in zip(names, inside, strict=True)}
+        model = cls(clone(inside[0]), bounds if any(bounds.values()) else None)
         model.models_ = dict(zip(names, inside, strict=True))
         model.correlation_, model.n_held_out_ = correlation, n_held_out
         return model
