@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from calibrant import metrics
 from calibrant.distributions import Normal
@@ -56,6 +56,20 @@ def test_a_scorer_takes_options_of_its_metric() -> None:
     model = Climatology().fit(None, y)
     score = metrics.get_scorer("interval_score", coverage=0.5)(model, y, y)
     assert score == -metrics.interval_score(model.predict_dist(y), y, coverage=0.5)
+
+
+def test_cross_validation_takes_the_scorer_and_not_its_name() -> None:
+    y = np.random.default_rng(0).normal(3, 2, size=60)
+    X, folds = np.zeros((60, 1)), KFold(3)
+    expected = [
+        -metrics.crps(Climatology().fit(X[train], y[train]).predict_dist(X[test]), y[test])
+        for train, test in folds.split(X)
+    ]
+    for scorer in (metrics.crps_scorer, metrics.get_scorer("crps")):
+        found = cross_val_score(Climatology(), X, y, scoring=scorer, cv=folds)
+        np.testing.assert_array_equal(found, expected)
+    with pytest.raises(ValueError, match="scoring"):  # as the documentation says
+        cross_val_score(Climatology(), X, y, scoring="crps", cv=folds)
 
 
 def test_an_unknown_metric_is_refused() -> None:
