@@ -65,6 +65,25 @@ def test_numbers_as_spreadsheets_write_them(run, file, trips, tmp_path) -> None:
     assert run("predict", tmp_path / "german", tmp_path / "german.csv").stdout == expected
 
 
+def test_numbers_with_units(run, file, trips, tmp_path) -> None:
+    """Units in cells, of inputs and target: the same model as without them."""
+    plain = trips.assign(metres=pd.Series(range(len(trips))) * 7.25, fare=trips["fare"].round(2))
+    written = plain.assign(
+        metres=[f"{cell:,.2f} m" for cell in plain["metres"]],
+        fare=[f"${cell:.2f}" for cell in plain["fare"]],
+    )
+    plain.to_csv(file, index=False)
+    written.to_csv(tmp_path / "units.csv", index=False)
+    run("fit", file, *FIT, "--out", tmp_path / "plain")
+    done = run("fit", tmp_path / "units.csv", *FIT, "--out", tmp_path / "units")
+    assert "fare: numbers in $" in done.stderr
+    assert "numbers in m" in str(load_model(tmp_path / "units").encoder_)
+    expected = run("predict", tmp_path / "plain", file).stdout
+    assert run("predict", tmp_path / "units", tmp_path / "units.csv").stdout == expected
+    scores = run("evaluate", tmp_path / "units", tmp_path / "units.csv").stdout
+    assert run("evaluate", tmp_path / "plain", file).stdout == scores
+
+
 @pytest.mark.parametrize(
     ("encoding", "told"), [("latin-1", True), ("utf-16", False), ("utf-8-sig", False)]
 )

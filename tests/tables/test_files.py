@@ -62,6 +62,14 @@ def test_decimal_commas_beside_stray_cells_and_points_for_thousands(tmp_path: Pa
     assert frame["day"].tolist()[:2] == ["01.02.2024", "02.02.2024"]
 
 
+def test_decimal_commas_before_units(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("weight;price;room\n0,5 kg;1.250,50 EUR;2.1\n1,25 kg;$ 980;2.2\n")
+    frame = read_table(path)
+    assert frame["weight"].tolist() == ["0.5 kg", "1.25 kg"]
+    assert frame["price"].tolist() == ["1250.50 EUR", "$ 980"]
+
+
 @pytest.mark.parametrize(("cells", "size"), [(("0,500", "1,2"), 0.5), (("1,250", "3,000"), 1250.0)])
 def test_commas_between_tabs_are_decimal_unless_all_are_thousands(tmp_path, cells, size) -> None:
     path = tmp_path / "t.tsv"

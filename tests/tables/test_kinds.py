@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import datetime
+import json
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from calibrant.errors import DataError
+from calibrant.persistence import pack, unpack
 from calibrant.tables import (
     CodedColumn,
     DateColumn,
@@ -72,6 +75,12 @@ def test_everything_but_numbers_is_categorical(column, expected) -> None:
         ([f"{value % 7}" for value in WHOLE], OneHotColumn),
         ([f"{1000 * (1 + value % 7):,}" for value in WHOLE], NumericColumn),
         ([f"${1 + value % 7}" for value in WHOLE], NumericColumn),
+        ([f"{value / 3:.2f} kg" for value in WHOLE], NumericColumn),
+        ([f"zone {value % 7}" for value in WHOLE], OneHotColumn),
+        ([f"{value % 7:03d} A" for value in WHOLE], OneHotColumn),  # a padded code
+        ([f"{value % 9} {unit}" for value in WHOLE for unit in ("kg", "g")], OneHotColumn),
+        ([f"{10_000 + value}X" for value in WHOLE], DroppedColumn),  # counts the rows
+        ([f"{value % 24}.30.00" for value in WHOLE], DurationColumn),
         ([f"key {value}" for value in WHOLE], DroppedColumn),
         ([None] * N, DroppedColumn),
         ([f"1.{value}.{value % 7}" for value in WHOLE], DroppedColumn),  # versions are no dates
@@ -86,6 +95,44 @@ def test_stray_cells_are_named() -> None:
     encoder = fit_column(pd.Series(values, name="income"))
     assert encoder.note == ("3 cells are not numbers and count as gaps: 'n/a' (2 times), 'unknown'")
     assert encoder.description == f"gaps filled with the median, flagged; {encoder.note}"
+
+
+@pytest.mark.parametrize(
+    ("written", "unit"),
+    [
+        ("{:.2f} ct", "ct"),
+        ("{:.2f}kg", "kg"),
+        ("${:,.2f}", "$"),
+        ("-$ {:,.2f}", "$"),
+        ("EUR {:.2f}", "EUR"),
+        ("{:.1f} %", "%"),
+        ("{:.1f}°C", "°C"),
+        ("{:.1f} µg/m³", "µg/m³"),
+        ("{:.0f} sq ft ", "sq ft"),
+        ("{:.2e} l/100 km", "l/100 km"),
+    ],
+)
+def test_numbers_with_a_unit(written, unit) -> None:
+    values = 1000 * WHOLE / 7
+    cells = [written.format(value) for value in values]
+    encoder = fit_column(pd.Series([*cells[2:], "4.5", "n/a"], name="size"))
+    assert encoder.unit == unit
+    assert encoder.description.startswith(f"numbers in {unit}; gaps filled with the median")
+    sign = -1 if written[0] == "-" else 1
+    found = encoder.transform(pd.Series([*cells, "7", "5 parsecs"]))[:, 0]
+    np.testing.assert_allclose(found[:-2], sign * values, rtol=0.01, atol=0.5)
+    assert found[-2:].tolist() == [7.0, encoder.median]  # no unit, and another one
+
+
+def test_another_unit_is_a_gap_or_an_error() -> None:
+    kilograms = pd.Series([f"{value / 3:.3f} kg" for value in WHOLE], name="weight")
+    encoder = fit_column(pd.concat([kilograms, pd.Series(["450 g"])], ignore_index=True))
+    assert encoder.note == "one cell is not a number in kg and counts as a gap: '450 g'"
+    assert unpack(json.loads(json.dumps(pack(encoder, {}, "weight"))), {}) == encoder
+    numbers = pd.Series(WHOLE / 3)
+    np.testing.assert_array_equal(encoder.transform(numbers)[:, 0], numbers)
+    with pytest.raises(DataError, match=r"must hold numbers in kg, but row 1 has '0\.000 g'"):
+        encoder.transform(kilograms.str.replace("kg", "g").rename("weight"))
 
 
 @pytest.mark.parametrize(

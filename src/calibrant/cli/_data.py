@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_numeric_dtype
 
+from calibrant.checks import Array
 from calibrant.cli._hints import did_you_mean
 from calibrant.cli._output import Messages
 from calibrant.errors import DataError
@@ -19,9 +21,11 @@ from calibrant.tables import (
     TableEncoder,
     are_few,
     as_text,
+    common_unit,
     gap_code,
     gaps_in_words,
     is_categorical,
+    parse_in_unit,
     parse_numbers,
     read_table,
     to_numbers,
@@ -161,10 +165,13 @@ def _rows_with_target(
     frame: pd.DataFrame, target: str, path: Path, messages: Messages
 ) -> pd.DataFrame:
     column = frame[target]
-    broken = unreadable(column, parse_numbers(column))
+    parsed, what = _amounts(column)
+    if what != "numbers":
+        messages.note(f"{target}: {what}")
+    broken = unreadable(column, parsed)
     if broken.any() and are_few(column, broken):
-        messages.note(f"{target}: {gaps_in_words(column, broken, 'numbers')}")
-        frame = frame.assign(**{target: parse_numbers(column)})
+        messages.note(f"{target}: {gaps_in_words(column, broken, what)}")
+        frame = frame.assign(**{target: parsed})
     values = target_values(frame, target, path)
     known = values.notna()
     if gaps := int((~known).sum()):
@@ -189,12 +196,20 @@ def target_values(frame: pd.DataFrame, target: str, path: Path) -> pd.Series[Any
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind == "boolean":
         column = as_text(column)  # true and false are no numbers to predict
-    if kind == "string" and not unreadable(column, parsed := parse_numbers(column)).any():
+    if kind == "string" and not unreadable(column, parsed := _amounts(column)[0]).any():
         column = pd.Series(parsed, index=frame.index, name=target)  # "$1,250"
     values = pd.Series(to_numbers(column, str(path)), index=frame.index, name=target)
     if values.isna().all():
         raise DataError(f"Column {target!r} of {path} has no values.")
     return values
+
+
+def _amounts(column: pd.Series[Any]) -> tuple[Array, str]:
+    """Numbers of a column, (n,), NaN where that is impossible, and what they are in words."""
+    unit = "" if is_numeric_dtype(column.dtype) else common_unit(column)
+    if unit:
+        return parse_in_unit(column, unit), f"numbers in {unit}"
+    return parse_numbers(column), "numbers"
 
 
 def group_labels(frame: pd.DataFrame, name: str) -> NDArray[Any]:

@@ -24,8 +24,10 @@ from calibrant.tables.sources import ArrowSource, ParquetSource
 from calibrant.tables.texts import (
     are_few,
     as_text,
+    common_unit,
     gaps_in_words,
     is_categorical,
+    parse_in_unit,
     parse_numbers,
     unreadable,
 )
@@ -53,10 +55,12 @@ __all__ = [
     "check_finite",
     "check_suffix",
     "check_target",
+    "common_unit",
     "date_formats",
     "gap_code",
     "gaps_in_words",
     "is_categorical",
+    "parse_in_unit",
     "parse_numbers",
     "part_inputs",
     "part_target",

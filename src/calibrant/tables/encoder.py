@@ -226,6 +226,10 @@ class TableEncoder:
         """What was done to each column, as a table of text in lines of at most `width`."""
         return column_table(self.summary, width)
 
+    def __str__(self) -> str:
+        """As `describe`, once it is fitted."""
+        return self.describe() if hasattr(self, "encoders_") else repr(self)
+
     def saved_fields(self) -> dict[str, Any]:
         """What a model folder holds."""
         return {"encoders": self.encoders_, "differences": self.differences_}

@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from calibrant.errors import DataError, DataWarning, MissingFileError, ParameterError
+from calibrant.tables.amounts import without_unit
 from calibrant.tables.parquet_files import as_url
 from calibrant.tables.sources import ParquetSource
 from calibrant.tables.texts import with_decimal_points
@@ -141,7 +142,7 @@ def _dialect(path: Path, encoding: str) -> dict[str, str]:
     cells = [cell.strip() for row in csv.reader(lines, delimiter=separator) for cell in row]
     # With tabs, 1,250 is as likely a thousand; with semicolons the comma is the decimal point.
     decimal = _DECIMAL_COMMA if separator == ";" else _SURE_DECIMAL_COMMA
-    commas = separator != "," and any(map(decimal.fullmatch, cells))
+    commas = separator != "," and any(decimal.fullmatch(without_unit(cell)) for cell in cells)
     return {"sep": separator, "decimal": "," if commas else "."}
 
 

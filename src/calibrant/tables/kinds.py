@@ -14,12 +14,21 @@ from calibrant.tables.categories import fit_categories
 from calibrant.tables.columns import ColumnEncoder, DroppedColumn
 from calibrant.tables.date_text import date_formats
 from calibrant.tables.dates import DateColumn
-from calibrant.tables.numbers import DurationColumn, NumericColumn
-from calibrant.tables.texts import are_few, as_text, known_text, parse_numbers, unreadable
+from calibrant.tables.numbers import DurationColumn, NumericColumn, parse_seconds
+from calibrant.tables.texts import (
+    are_few,
+    as_text,
+    common_unit,
+    known_text,
+    parse_in_unit,
+    parse_numbers,
+    unreadable,
+)
 
 _LEAST_ROWS = 10  # fewer may count up by chance
 _EXPECTED_REPEATS = 20.0  # pairs, where there are none
 _FEW_GAPS = 0.05  # share of rows without their number
+_PADDED = r"\s*-?0\d"
 _PLAIN = r"\s*-?\d+(?:\.0*)?\s*"
 _REPEATS = 5  # rows per number that make numbers written as text categories
 _ID_NAME = re.compile(r"(?:.*[_\s.-])?(?i:id|uuid|guid)|.*[a-z](?:ID|Id)")
@@ -111,15 +120,22 @@ def _fit_numbers(name: str, column: pd.Series[Any]) -> ColumnEncoder:
 
 
 def _fit_text(name: str, column: pd.Series[Any]) -> ColumnEncoder:
+    unit = common_unit(column)
     numbers = parse_numbers(column)
-    if are_few(column, unreadable(column, numbers)) and not _are_codes(column, numbers):
+    if (
+        not unit
+        and are_few(column, unreadable(column, numbers))
+        and not _are_codes(column, numbers)
+    ):
         return NumericColumn.fit(name, column)
     if formats := date_formats(column):
         dates = DateColumn.fit(name, column, formats)
         if are_few(column, unreadable(column, dates.stamps(column))):
             return dates
-    if are_few(column, unreadable(column, DurationColumn.parse(column))):
+    if are_few(column, unreadable(column, parse_seconds(column))):
         return DurationColumn.fit(name, column)
+    if unit and not _name_rows(column, unit):
+        return NumericColumn.fit(name, column, unit)
     return _fit_categories(name, column)
 
 
@@ -135,13 +151,20 @@ def _fit_categories(name: str, column: pd.Series[Any]) -> ColumnEncoder:
 def _are_codes(column: pd.Series[Any], numbers: Array) -> bool:
     """Whether numbers that are written as text are names: "007", or whole numbers that repeat."""
     texts = known_text(column).dropna()
-    if texts.str.match(r"\s*-?0\d").any():
+    if texts.str.match(_PADDED).any():
         return True
     known = numbers[~np.isnan(numbers)]
     whole = len(known) == column.notna().sum() and bool(np.all(known == np.round(known)))
     # "1,250" and "$5" are amounts: nobody writes the number of a zone like that.
     plain = whole and bool(texts.str.fullmatch(_PLAIN).all())
     return plain and texts.nunique() * _REPEATS <= len(texts)
+
+
+def _name_rows(column: pd.Series[Any], unit: str) -> bool:
+    """Whether amounts are names after all: "007 A", or 10001X, 10002X and so on."""
+    numbers = pd.Series(parse_in_unit(column, unit), name=column.name)
+    padded = known_text(column).dropna().str.match(_PADDED).any()
+    return bool(padded) or row_number(numbers.convert_dtypes()) is not None
 
 
 def _whole_numbers(column: pd.Series[Any]) -> pd.Series[Any] | None:

@@ -20,6 +20,7 @@ from calibrant.tables.texts import (
     check_readable,
     gaps_in_words,
     map_different,
+    parse_in_unit,
     parse_numbers,
     unreadable,
 )
@@ -27,6 +28,8 @@ from calibrant.tables.texts import (
 _DAY = 86_400.0  # in seconds
 # "02:15", "26:15:30.5", "1 days 02:15:30", as databases and pandas write durations and times of day
 _DURATION = re.compile(r"-?(\d+ days?,? *)?[+-]?\d{1,4}:\d{2}(:\d{2}(\.\d+)?)?|-?\d+ days?")
+
+_WITH_POINTS = re.compile(r"^([01]?\d|2[0-3])\.([0-5]\d)\.([0-5]\d)$")  # "18.30.00", a time of day
 
 
 @savable_part
@@ -44,6 +47,9 @@ class NumericColumn:
         Whether training had gaps, but too few for a flag.
     note : str
         Which cells of the training rows were not numbers.
+    unit : str
+        What nearly all cells have before or after their number, such as "$" or "kg". Cells in
+        another unit count as gaps.
     """
 
     name: str
@@ -51,27 +57,33 @@ class NumericColumn:
     flags_gaps: bool
     few_gaps: bool = False
     note: str = ""
-    what: ClassVar[str] = "numbers"
+    unit: str = ""
+    kind: ClassVar[str] = "numbers"
 
     @classmethod
-    def fit(cls, name: str, column: pd.Series[Any]) -> Self:
+    def fit(cls, name: str, column: pd.Series[Any], unit: str = "") -> Self:
         """Learn the median and whether there are gaps."""
-        values = cls.parse(column)
+        blank = cls(name, 0.0, flags_gaps=False, unit=unit)
+        values = blank.parse(column)
         known = values[~np.isnan(values)]
         median = float(np.median(known)) if len(known) else 0.0
         missing = 1.0 - len(known) / len(values)
-        return cls(
-            name,
-            median,
+        return replace(
+            blank,
+            median=median,
             flags_gaps=missing >= FLAGGED,
             few_gaps=0.0 < missing < FLAGGED,
-            note=gaps_in_words(column, unreadable(column, values), cls.what),
+            note=gaps_in_words(column, unreadable(column, values), blank.what),
         )
 
-    @classmethod
-    def parse(cls, column: pd.Series[Any]) -> Array:
+    def parse(self, column: pd.Series[Any]) -> Array:
         """Values as numbers, (n,), NaN where that is impossible."""
-        return parse_numbers(column)
+        return parse_in_unit(column, self.unit) if self.unit else parse_numbers(column)
+
+    @property
+    def what(self) -> str:
+        """What the cells should be, in words."""
+        return f"{self.kind} in {self.unit}" if self.unit else self.kind
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -80,10 +92,11 @@ class NumericColumn:
 
     @property
     def description(self) -> str:
-        """What is done to the gaps, if training had any."""
+        """The unit, and what is done to the gaps, if training had any."""
+        read = self.what if self.unit else ""
         filled = "gaps filled with the median" if self.flags_gaps or self.few_gaps else ""
         filled += ", flagged" if self.flags_gaps else ""
-        return "; ".join(part for part in (filled, self.note) if part)
+        return "; ".join(part for part in (read, filled, self.note) if part)
 
     def transform(self, column: pd.Series[Any]) -> Array:
         """Encode n values, (n, 1), or (n, 2) with the flag."""
@@ -102,32 +115,28 @@ class DurationColumn(NumericColumn):
 
     Parameters
     ----------
-    name, median, flags_gaps, few_gaps, note
-        As for numbers.
+    name, median, flags_gaps, few_gaps, note, unit
+        As for numbers; the unit is empty.
     of_day : bool
         Whether texts look like times of the day: within 24 hours, and over more than 12 of them.
     """
 
     of_day: bool = False
-    what: ClassVar[str] = "durations"
+    kind: ClassVar[str] = "durations"
 
     @classmethod
-    def fit(cls, name: str, column: pd.Series[Any]) -> Self:
+    def fit(cls, name: str, column: pd.Series[Any], unit: str = "") -> Self:
         """Learn the median, whether there are gaps, and whether it is a time of day."""
-        encoder = super().fit(name, column)
+        encoder = super().fit(name, column, unit)
         if column.dtype.kind == "m":
             return encoder
-        values = cls.parse(column)
+        values = encoder.parse(column)
         low, high = np.nanmin(values), np.nanmax(values)
         return replace(encoder, of_day=bool(low >= 0 and high < _DAY and high - low > _DAY / 2))
 
-    @classmethod
-    def parse(cls, column: pd.Series[Any]) -> Array:
+    def parse(self, column: pd.Series[Any]) -> Array:
         """Seconds, (n,), NaN where the text of a cell is no duration."""
-        if column.dtype.kind == "m":
-            seconds = column.dt.total_seconds()
-            return np.asarray(seconds.to_numpy(np.float64, na_value=np.nan), dtype=np.float64)
-        return map_different(as_text(column), _seconds).to_numpy(dtype=np.float64)
+        return parse_seconds(column)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -150,12 +159,24 @@ class DurationColumn(NumericColumn):
         return np.hstack([encoded, circle])
 
 
+def parse_seconds(column: pd.Series[Any]) -> Array:
+    """Convert durations and times of day to seconds, (n,); NaN where that is impossible.
+
+    Examples
+    --------
+    >>> parse_seconds(pd.Series(["00:02", "1 days 00:00:30", "18.30.00", "soon"]))
+    array([  120., 86430., 66600.,    nan])
+    """
+    if column.dtype.kind == "m":
+        seconds = column.dt.total_seconds()
+        return np.asarray(seconds.to_numpy(np.float64, na_value=np.nan), dtype=np.float64)
+    return map_different(as_text(column), _seconds).to_numpy(dtype=np.float64)
+
+
 def _seconds(texts: list[str]) -> list[float]:
     """Seconds of durations, NaN for other texts."""
-    spelled = [
-        f"{text}:00" if text.count(":") == 1 else text  # hours and minutes
-        for text in map(str.strip, texts)
-    ]
+    plain = (_WITH_POINTS.sub(r"\1:\2:\3", text.strip()) for text in texts)
+    spelled = [f"{text}:00" if text.count(":") == 1 else text for text in plain]  # no seconds
     durations = [text if _DURATION.fullmatch(text) else None for text in spelled]
     found = pd.to_timedelta(pd.Series(durations, dtype=object), errors="coerce")
     return found.dt.total_seconds().tolist()

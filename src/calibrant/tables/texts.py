@@ -13,6 +13,7 @@ from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
 from calibrant.checks import Array, Flags
 from calibrant.errors import DataError
+from calibrant.tables.amounts import as_number, in_unit, parse_amount, with_point
 
 # Words for a gap, in lower case; pandas reads some of them itself, in CSV files only.
 GAP_WORDS = {"", "-", "--", "?", ".", "n/a", "#n/a", "na", "n.a.", "nan", "nat"} | {
@@ -22,11 +23,6 @@ _FEW = 0.05  # share of cells that may be unreadable
 # Share of gaps from which on a column of flags is worth an input: a flag that is hardly ever
 # raised teaches nothing, and one input more costs accuracy.
 FLAGGED = 0.01
-# "$1,250.50", "12 %": one amount with its sign of currency or percent, thousands by commas.
-_AMOUNT = re.compile(r"\s*[$€£]?\s*(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)\s*[%€]?\s*")
-
-# The same where commas are decimal: "1.250,50 €", thousands by points or (thin) spaces.
-_COMMA_AMOUNT = re.compile(r"([$€£]?\s*-?)(\d{1,3}(?:[.\s]\d{3})+|\d+)(?:,(\d+))?(\s*[%€]?)")
 _POINT_DECIMAL = re.compile(r"\D*\d+\.(?!\d{3}(?:\D|$))\d+\D*")  # "0.41", not "1.250"
 
 
@@ -81,6 +77,37 @@ def parse_numbers(column: pd.Series[Any]) -> Array:
     return map_different(column, _numbers).to_numpy(dtype=np.float64)
 
 
+def parse_in_unit(column: pd.Series[Any], unit: str) -> Array:
+    """Convert cells in a unit, or without any, to numbers, (n,); NaN for all others.
+
+    Examples
+    --------
+    >>> parse_in_unit(pd.Series(["0.3 ct", "1,250ct", "2", "4 kg", None]), "ct")
+    array([3.00e-01, 1.25e+03, 2.00e+00,      nan,      nan])
+    """
+    if is_numeric_dtype(column.dtype):
+        return parse_numbers(column)
+    numbers = map_different(column, lambda cells: [in_unit(str(cell), unit) for cell in cells])
+    return numbers.to_numpy(dtype=np.float64)
+
+
+def common_unit(column: pd.Series[Any]) -> str:
+    """Return the unit that nearly all cells share; empty if there is none.
+
+    Examples
+    --------
+    >>> common_unit(pd.Series(["0.3 ct", "0.4 ct", "n/a"])), common_unit(pd.Series(["1", "2 kg"]))
+    ('ct', '')
+    """
+    texts = known_text(column).dropna()
+    units = map_different(texts, lambda cells: [_unit(cell) for cell in cells])
+    counts = units[units != ""].value_counts()  # of the cells that have one
+    if counts.empty or counts.iloc[0] <= len(texts) / 2:
+        return ""
+    unit = str(counts.index[0])
+    return unit if are_few(column, unreadable(column, parse_in_unit(column, unit))) else ""
+
+
 def with_decimal_points(column: pd.Series[Any]) -> pd.Series[Any]:
     """Rewrite texts with decimal commas as Python writes numbers; other texts stay.
 
@@ -97,7 +124,7 @@ def with_decimal_points(column: pd.Series[Any]) -> pd.Series[Any]:
 
     def rewrite(texts: list[Any]) -> list[Any]:
         mixed = any(_POINT_DECIMAL.fullmatch(str(text)) for text in texts)
-        return [_with_point(text, mixed=mixed) for text in texts]
+        return [with_point(text, mixed=mixed) if isinstance(text, str) else text for text in texts]
 
     return map_different(column, rewrite)
 
@@ -135,7 +162,8 @@ def gaps_in_words(column: pd.Series[Any], flags: Flags, what: str) -> str:
     total = int(flags.sum())
     cells = f"{total:,} cells are not {what} and count as gaps"
     if total == 1:
-        cells = f"one cell is not a {what.removesuffix('s')} and counts as a gap"
+        one = re.sub(r"s\b", "", what, count=1)  # "numbers in kg"
+        cells = f"one cell is not a {one} and counts as a gap"
     return f"{cells}: {', '.join(shown)}{more}"
 
 
@@ -166,23 +194,14 @@ def _numbers(values: list[Any]) -> list[float]:
     """Finite numbers, NaN for what is none."""
     parsed = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").tolist()
     return [
-        number if math.isfinite(number) else _amount(str(value))
+        number if math.isfinite(number) else as_number(str(value))
         for number, value in zip(parsed, values, strict=True)
     ]
 
 
-def _amount(text: str) -> float:
-    found = _AMOUNT.fullmatch(text)
-    return np.nan if found is None else float(found[1].replace(",", ""))
-
-
-def _with_point(text: Any, *, mixed: bool) -> Any:
-    found = _COMMA_AMOUNT.fullmatch(text.strip()) if isinstance(text, str) else None
-    if found is None or (mixed and found[3] is None):
-        return text
-    before, whole, decimals, after = found.groups()
-    digits = re.sub(r"[.\s]", "", whole)
-    return f"{before}{digits}{'' if decimals is None else '.'}{decimals or ''}{after}"
+def _unit(text: str) -> str | float:
+    found = parse_amount(text)
+    return np.nan if found is None else found.unit
 
 
 def _whole(value: float) -> str:
