@@ -77,6 +77,15 @@ def test_commas_between_tabs_are_decimal_unless_all_are_thousands(tmp_path, cell
     assert parse_numbers(read_table(path)["size"])[0] == size
 
 
+def test_spaces_around_names_and_repeated_names(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("code , price,z,z,\n01 ,1,2,3,4\n02,5,6,7,8\n", encoding="utf-8-sig")
+    with pytest.warns(DataWarning, match=r"more than one column 'z': the later ones .* 'z\.1'"):
+        frame = read_table(path, text=["code"])
+    assert frame.columns.tolist() == ["code", "price", "z", "z.1", "Unnamed: 4"]
+    assert frame["code"].tolist() == ["01 ", "02"]
+
+
 def test_a_single_column_stays_one(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("size\n1\n2\n")

@@ -90,6 +90,12 @@ def test_what_a_column_is(values, kind) -> None:
     assert type(fit_column(pd.Series(values, name="column"))) is kind
 
 
+def test_spaces_around_a_category_do_not_count() -> None:
+    encoder = fit_column(pd.Series(["red", "red ", " green"] * 9, name="colour"))
+    assert encoder.categories == ("green", "red")
+    assert encoder.transform(pd.Series(["green  "])).tolist() == [[1.0, 0.0]]
+
+
 def test_stray_cells_are_named() -> None:
     values = [*(WHOLE[3:] / 3).astype(str), "n/a", "unknown", "n/a"]
     encoder = fit_column(pd.Series(values, name="income"))

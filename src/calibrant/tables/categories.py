@@ -145,10 +145,13 @@ def _positions(name: str, column: pd.Series[Any], categories: tuple[str, ...]) -
 
 
 def category_labels(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Values as text; "7.0", which files have where whole numbers stand beside gaps, is "7"."""
+    """Values as text, without spaces around it.
+
+    "7.0", which files have where whole numbers stand beside gaps, is "7".
+    """
     text = text_of(column)
     labels = map_different(
-        column, lambda values: [_WHOLE.sub(r"\1", text(value)) for value in values]
+        column, lambda values: [_WHOLE.sub(r"\1", text(value).strip()) for value in values]
     )
     return labels.fillna(MISSING)
 

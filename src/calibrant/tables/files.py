@@ -17,6 +17,7 @@ import pandas as pd
 
 from calibrant.errors import DataError, DataWarning, MissingFileError, ParameterError
 from calibrant.tables.amounts import without_unit
+from calibrant.tables.headers import plain_names, repeated_names
 from calibrant.tables.parquet_files import as_url
 from calibrant.tables.sources import ParquetSource
 from calibrant.tables.texts import with_decimal_points
@@ -41,7 +42,8 @@ def read_table(path: Path, *, text: Collection[str] = ()) -> pd.DataFrame:
         Ends in .csv, .csv.gz, .tsv, .txt or .parquet, or is a folder, pattern or URL of Parquet
         files. Text may be separated by commas, semicolons, tabs or vertical bars, all but the first
         with decimal commas, too. What is not UTF-8 is read as UTF-16 if it says so, otherwise as
-        Windows-1252, which contains Latin-1, with a warning.
+        Windows-1252, which contains Latin-1, with a warning. Spaces around column names are left
+        out.
     text : collection of str
         Columns of a text file to keep as text. A category "01" would otherwise be read as 1 from
         a file in which all values of the column are numbers.
@@ -76,12 +78,10 @@ def _read_csv(path: Path, text: Collection[str]) -> pd.DataFrame:
     try:
         encoding = _encoding(path)
         # low_memory=False: types are inferred from whole columns, not from pieces of them.
-        options: dict[str, Any] = {
-            "dtype": dict.fromkeys(text, str),
-            "low_memory": False,
-            **_dialect(path, encoding),
-            "encoding": encoding,
-        }
+        options: dict[str, Any] = {**_dialect(path, encoding), "encoding": encoding}
+        header = _header(path, options)
+        as_text = [*text, *(name for name in header if name.strip() in text)]
+        options |= {"dtype": dict.fromkeys(as_text, str), "low_memory": False}
         try:
             frame: pd.DataFrame = pd.read_csv(path, **options)
         except pd.errors.ParserError as error:
@@ -89,6 +89,7 @@ def _read_csv(path: Path, text: Collection[str]) -> pd.DataFrame:
         if options["decimal"] == ",":  # pandas reads no column with a stray cell, nor 1.250,50
             texts = frame.select_dtypes(["object", "str"]).columns
             frame = frame.assign(**{name: with_decimal_points(frame[name]) for name in texts})
+        frame = frame.set_axis(plain_names([str(name) for name in frame.columns]), axis=1)
     except pd.errors.EmptyDataError as error:
         raise DataError(f"{path} is empty: expected a line of column names and rows.") from error
     except (ValueError, EOFError, OSError) as error:  # parsing, decoding and gzip errors
@@ -144,6 +145,21 @@ def _dialect(path: Path, encoding: str) -> dict[str, str]:
     decimal = _DECIMAL_COMMA if separator == ";" else _SURE_DECIMAL_COMMA
     commas = separator != "," and any(decimal.fullmatch(without_unit(cell)) for cell in cells)
     return {"sep": separator, "decimal": "," if commas else "."}
+
+
+def _header(path: Path, options: dict[str, Any]) -> list[str]:
+    """Column names as they are written, with a warning of those that are written twice."""
+    line = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).fillna("")
+    header = [str(name) for name in line.iloc[0]]
+    if repeated := repeated_names(header):
+        first = repeated[0]
+        warnings.warn(
+            f"{path} has more than one column {', '.join(map(repr, repeated))}: the later ones get "
+            f"a number, such as {first + '.1'!r}.",
+            DataWarning,
+            stacklevel=4,
+        )
+    return header
 
 
 def _without_broken_lines(
