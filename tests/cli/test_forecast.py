@@ -149,7 +149,11 @@ def test_an_interrupted_back_test_goes_on(run, series, tmp_path, monkeypatch) ->
     ("command", "options", "message"),
     [
         ("forecast", ["--target", "z"], "no column 'z'"),
-        ("forecast", ["--target", "y", "--time", "sky"], "dates of one format"),
+        (
+            "forecast",
+            ["--target", "y", "--time", "sky"],
+            "or dates such as 2024-01-31 12:00, but row 1",
+        ),
         ("forecast", ["--target", "sky"], "must hold numbers"),
         ("forecast", ["--target", "y", "--coverage", 1], "--coverage must lie between"),
         ("forecast", ["--target", "y", "--figure", "fan.gif"], "must end in .png"),

@@ -94,6 +94,54 @@ def test_days_and_times_of_day_are_joined(run, load, tmp_path, day, clock) -> No
     assert run("forecast", tmp_path / "alone.csv", *FORECAST).stdout == done.stdout
 
 
+def test_messy_time_stamps_and_targets_are_read(run, load, tmp_path) -> None:
+    """Two formats of dates, a stray stamp, a unit, a stray cell and a broken line."""
+    load = load[load["site"] == "north"].reset_index(drop=True)
+    load.loc[[100, 200], "load"] = None
+    load.drop(index=50).to_csv(tmp_path / "plain.csv", index=False)
+    stamps = load["when"].dt.strftime("%Y-%m-%d %H:%M")
+    stamps[300:] = load["when"][300:].dt.strftime("%d.%m.%Y %H:%M")
+    stamps[50] = "unknown?"
+    cells = [f"{value} MW" for value in load["load"]]
+    cells[100], cells[200] = "see note", ""
+    messy = tmp_path / "messy.csv"
+    load.assign(when=stamps, load=cells).to_csv(messy, index=False)
+    lines = messy.read_text().splitlines()
+    messy.write_text("\n".join([*lines[:20], "1,2,3,4,5", *lines[20:]]))
+    done = run("forecast", messy, *FORECAST)
+    said = " ".join(done.stderr.split())
+    for words in (
+        "line 21 has 5 fields instead of 3",
+        "1 of 480 rows left out, they have no time stamp in 'when': one cell is not a date and "
+        "counts as a gap: 'unknown?'",
+        "time stamps are in 'when'",
+        "load: numbers in MW",
+        "one cell is not a number in MW and counts as a gap: 'see note'",
+    ):
+        assert words in said
+    assert "DataWarning" not in said
+    assert done.stdout == run("forecast", tmp_path / "plain.csv", *FORECAST).stdout
+
+
+def test_several_columns_of_dates_are_named(load, tmp_path) -> None:
+    load = load[load["site"] == "north"].assign(read=lambda rows: rows["when"])
+    load.to_csv(tmp_path / "load.csv", index=False)
+    command = [str(each) for each in ("forecast", tmp_path / "load.csv", *FORECAST)]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 2
+    assert "dates in 'when', 'read': name the column of time stamps" in done.stderr
+
+
+def test_whole_numbers_with_a_gap_are_time_stamps(run, load, tmp_path) -> None:
+    load = load[load["site"] == "north"].assign(when=range(480))
+    load.drop(index=load.index[7]).to_csv(tmp_path / "plain.csv", index=False)
+    load.assign(when=load["when"].mask(load["when"] == 7)).to_csv(tmp_path / "t.csv", index=False)
+    done = run("forecast", tmp_path / "t.csv", *FORECAST, "--time", "when")
+    assert "1 of 480 rows left out, they have no time stamp in 'when'" in done.stderr
+    plain = run("forecast", tmp_path / "plain.csv", *FORECAST, "--time", "when")
+    assert done.stdout == plain.stdout
+
+
 def test_equally_spaced_rows_are_said_to_be(run, load, tmp_path) -> None:
     load["load"][:200].to_csv(tmp_path / "load.csv", index=False)
     said = run("forecast", tmp_path / "load.csv", *FORECAST).stderr

@@ -164,19 +164,29 @@ def rows_with_targets(
 def _rows_with_target(
     frame: pd.DataFrame, target: str, path: Path, messages: Messages
 ) -> pd.DataFrame:
-    column = frame[target]
-    parsed, what = _amounts(column)
-    if what != "numbers":
-        messages.note(f"{target}: {what}")
-    broken = unreadable(column, parsed)
-    if broken.any() and are_few(column, broken):
-        messages.note(f"{target}: {gaps_in_words(column, broken, what)}")
-        frame = frame.assign(**{target: parsed})
-    values = target_values(frame, target, path)
-    known = values.notna()
+    frame = with_target(frame, target, path, messages)
+    known = frame[target].notna()
     if gaps := int((~known).sum()):
         messages.note(f"{path}: {gaps:,} of {len(frame):,} rows left out, they have no {target!r}")
-    return _whole_again(frame.assign(**{target: values}), known)
+    return _whole_again(frame, known)
+
+
+def with_target(frame: pd.DataFrame, target: str, path: Path, messages: Messages) -> pd.DataFrame:
+    """Return the rows with the target as numbers, NaN in gaps and in a few other cells."""
+    column = frame[target]
+    if pd.api.types.infer_dtype(column, skipna=True) == "boolean":
+        column = as_text(column)  # true and false are no numbers to predict
+    values, what = _amounts(column)
+    if what != "numbers":
+        messages.note(f"{target}: {what}")
+    broken = unreadable(column, values)
+    if broken.any() and not are_few(column, broken):
+        values = to_numbers(column, str(path))  # an error that names the first of these cells
+    elif broken.any():
+        messages.note(f"{target}: {gaps_in_words(column, broken, what)}")
+    if np.isnan(values).all():
+        raise DataError(f"Column {target!r} of {path} has no values.")
+    return frame.assign(**{target: values})
 
 
 def _whole_again(frame: pd.DataFrame, kept: pd.Series[bool]) -> pd.DataFrame:
@@ -188,20 +198,6 @@ def _whole_again(frame: pd.DataFrame, kept: pd.Series[bool]) -> pd.DataFrame:
         if rows[name].dtype == np.float64 and (rows[name] % 1 == 0).all()
     ]
     return rows.astype(dict.fromkeys(whole, "int64"))
-
-
-def target_values(frame: pd.DataFrame, target: str, path: Path) -> pd.Series[Any]:
-    """Return the target of every row as a number, NaN where it is missing."""
-    column = frame[target]
-    kind = pd.api.types.infer_dtype(column, skipna=True)
-    if kind == "boolean":
-        column = as_text(column)  # true and false are no numbers to predict
-    if kind == "string" and not unreadable(column, parsed := _amounts(column)[0]).any():
-        column = pd.Series(parsed, index=frame.index, name=target)  # "$1,250"
-    values = pd.Series(to_numbers(column, str(path)), index=frame.index, name=target)
-    if values.isna().all():
-        raise DataError(f"Column {target!r} of {path} has no values.")
-    return values
 
 
 def _amounts(column: pd.Series[Any]) -> tuple[Array, str]:

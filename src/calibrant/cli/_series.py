@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,16 +10,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from calibrant.cli._data import check_columns, note_gap_codes, target_values
+from calibrant.cli._data import check_columns, note_gap_codes, with_target
 from calibrant.cli._output import Messages
 from calibrant.cli._series_options import Roles
+from calibrant.cli._time_stamps import date_columns, with_time_stamps, with_times_of_day
 from calibrant.errors import DataError
 from calibrant.estimators import MMDRegressor, limited_epochs
 from calibrant.forecasting import Forecaster, GlobalNetwork
-from calibrant.tables import date_formats, is_categorical, read_table
+from calibrant.tables import as_read, is_categorical, read_table
 
 _LONGEST_WINDOW = 336  # two weeks of hours
-_TIME_OF_DAY = r"\s*(?:[01]?\d|2[0-3])[:.][0-5]\d(?:[:.][0-5]\d)?\s*"
 
 
 class Series(NamedTuple):
@@ -34,18 +32,27 @@ class Series(NamedTuple):
 
 def read_series(path: Path, roles: Roles, messages: Messages) -> Series:
     """Read a table; rows after the last known target hold known-future covariates only."""
-    frame = read_table(path)
+    with messages.warnings_as_notes():
+        frame = read_table(path)
     named = [name for name in (roles.target, roles.time, roles.series_id) if name is not None]
     check_columns(frame, [*named, *roles.covariates], path)
-    if roles.time is None and (found := _date_column(frame, [*named, *roles.covariates])):
-        stamps, words = _found_stamps(frame, found, path)
-        messages.note(f"time stamps are in {words}")
-        frame, roles = frame.assign(**{found: stamps}), replace(roles, time=found)
+    dates: list[str] = []
+    if roles.time is None:
+        dates = date_columns(frame, [*named, *roles.covariates])
+        roles = replace(roles, time=dates[0] if len(dates) == 1 else None)
     target, time, series_id = roles.target, roles.time, roles.series_id
     if time is not None:
-        frame = frame.assign(**{time: _stamps(frame[time], path)})
+        frame = with_time_stamps(frame, time, path, messages)
+        if dates:
+            frame, where = with_times_of_day(frame, time)
+            messages.note(f"time stamps are in {where}")
     elif series_id is not None:
         raise DataError(f"{path} has several series: name the column of time stamps, --time.")
+    elif dates:
+        raise DataError(
+            f"{path} has dates in {', '.join(map(repr, dates))}: name the column of time stamps, "
+            f"such as --time {dates[0]!r}."
+        )
     else:
         messages.note("there is no column of dates: rows count as equally spaced, in their order")
     if series_id is not None and (nameless := int(frame[series_id].isna().sum())):
@@ -53,12 +60,8 @@ def read_series(path: Path, roles: Roles, messages: Messages) -> Series:
         frame = frame[frame[series_id].notna()]
     if time is not None and series_id is None:
         _check_one_row_each(frame, time, path)
-    categories = {
-        name: frame[name].astype("category")
-        for name in roles.covariates
-        if is_categorical(frame[name])
-    }
-    frame = frame.assign(**{target: target_values(frame, target, path)}, **categories)
+    frame = frame.assign(**{name: _covariate(frame[name]) for name in roles.covariates})
+    frame = with_target(frame, target, path, messages)
     note_gap_codes(frame[[target, *roles.covariates]], messages)
     if series_id is not None:
         _check_targets(frame, target, series_id, path)
@@ -135,6 +138,12 @@ def make_forecaster(
     )
 
 
+def _covariate(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Numbers, of text as well, as numbers; everything else as categories."""
+    read = as_read(column)
+    return column.astype("category") if is_categorical(read) else read
+
+
 def _check_one_row_each(frame: pd.DataFrame, time: str, path: Path) -> None:
     """Check that most time stamps have one row: of the others, all rows but one would be lost."""
     n_stamps = frame[time].nunique()
@@ -174,68 +183,3 @@ def _up_to_last_target(
     last = order.where(frame[target].notna()).groupby(series).transform("max")
     mask: NDArray[np.bool_] = (order <= last).to_numpy()
     return mask
-
-
-def _stamps(column: pd.Series[Any], path: Path) -> pd.Series[Any]:
-    """Return whole numbers as they are, and text as dates."""
-    if pd.api.types.is_integer_dtype(column.dtype):
-        return column
-    try:
-        formats = date_formats(column) if pd.api.types.is_string_dtype(column.dtype) else ()
-        if len(formats) == 1 and formats != ("ISO8601",):
-            return pd.to_datetime(column, format=formats[0])
-        with warnings.catch_warnings():
-            # pandas warns where it would guess a format for each row: 3/4 may then be March or
-            # April in one and the same file.
-            warnings.simplefilter("error", UserWarning)
-            stamps: pd.Series[Any] = pd.to_datetime(column)
-    except (TypeError, ValueError, UserWarning) as error:
-        raise DataError(
-            f"Column {column.name!r} of {path} must hold whole numbers, or dates of one format "
-            f"such as 2024-01-31 12:00: {error}"
-        ) from error
-    if stamps.isna().any():
-        raise DataError(
-            f"Column {column.name!r} of {path} has no time stamp in row "
-            f"{int(stamps.isna().to_numpy().argmax()) + 1}."
-        )
-    return stamps
-
-
-def _date_column(frame: pd.DataFrame, without: Collection[str]) -> str | None:
-    """Return the one column of dates, or None if there is none or more than one."""
-    found = [str(name) for name in frame.columns if name not in without and _has_dates(frame[name])]
-    return found[0] if len(found) == 1 else None
-
-
-def _has_dates(column: pd.Series[Any]) -> bool:
-    if column.dtype.kind == "M":
-        return True
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        return False
-    formats = date_formats(column)
-    try:
-        pd.to_datetime(column, format=formats[0] if len(formats) == 1 else "ISO8601")
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _found_stamps(frame: pd.DataFrame, name: str, path: Path) -> tuple[pd.Series[Any], str]:
-    """Return the time stamps of a column of dates, and where they are in words.
-
-    Days are joined with the time of day, if another column has it.
-    """
-    stamps = _stamps(frame[name], path)
-    clocks = [other for other in frame.columns if _has_time_of_day(frame[other])]
-    if len(clocks) != 1 or (stamps != stamps.dt.normalize()).any():
-        return stamps, repr(name)
-    text = frame[clocks[0]].astype(str).str.strip().str.replace(".", ":")
-    hours = text.where(text.str.count(":") == 2, text + ":00")
-    return stamps + pd.to_timedelta(hours), f"{name!r} and {str(clocks[0])!r}"
-
-
-def _has_time_of_day(column: pd.Series[Any]) -> bool:
-    if not pd.api.types.is_string_dtype(column.dtype):
-        return False
-    return bool(column.str.fullmatch(_TIME_OF_DAY).eq(True).all())

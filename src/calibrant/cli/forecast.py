@@ -76,6 +76,7 @@ def forecast(
         table = _forecast_table(model, series.X, coverage)
     if save is not None:
         model.save(save, overwrite=force)
+        messages.say(f"The model is in {save}.")
     if figure is not None:
         write_figure(_draw(model, series.X, target, coverage), figure)
     if report is not None:
