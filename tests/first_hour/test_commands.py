@@ -155,6 +155,19 @@ def test_a_report_answers_questions_about_the_file(run, file, tmp_path) -> None:
         assert part in html, part
 
 
+def test_a_report_is_written_before_the_text(run, file, tmp_path, monkeypatch) -> None:
+    """Also where the text goes to `head -1`, which ends the command."""
+    run("fit", file, *FIT, "--out", tmp_path / "m")
+
+    def broken_pipe(text: str) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("calibrant.cli.evaluate.write_out", broken_pipe)
+    command = ["evaluate", tmp_path / "m", file, "--report", tmp_path / "r.html"]
+    CliRunner().invoke(app, [str(each) for each in command])
+    assert (tmp_path / "r.html").exists()
+
+
 def test_predict_keeps_row_numbers_and_chosen_columns(run, file, tmp_path) -> None:
     run("fit", file, *FIT, "--out", tmp_path / "m")
     done = run("predict", tmp_path / "m", file, "--out", tmp_path / "p.csv")

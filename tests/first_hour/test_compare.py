@@ -74,7 +74,9 @@ def test_plan_board_and_a_command_that_runs(
     assert max(len(line) for line in lines if "calibrant fit" not in line) <= 80
     assert any(line.startswith("baseline") and " 0.0% " in line for line in lines)
     assert any(line.startswith("noise floor") for line in lines)
-    (command,) = (line.strip() for line in lines if line.strip().startswith("calibrant fit"))
+    command = lines[-1].strip()  # the answer to copy comes last
+    assert command.startswith("calibrant fit")
+    assert lines.index(next(line for line in lines if line.startswith("Rule:"))) < len(lines) - 4
     monkeypatch.chdir(tmp_path)
     words = shlex.split(command)[1:]
     fitted = run(*words, "--epochs", 1, "--device", "cpu")

@@ -95,9 +95,15 @@ def compare(
     found = _run(experiment, names, out, messages, minutes, how, write)
     for method, message in found.failed.items():
         messages.note(f"{method} is left out: {message}")
+    if found.unfinished:
+        messages.say(
+            f"Not enough time for {', '.join(found.unfinished)}: with a larger --minutes the same "
+            f"command continues from {out}."
+        )
     if figure is not None:
         write_figure(found.draw(), figure, dpi=150)
         messages.say(f"Figure: {figure}")
+    write(found)  # last, as it ends in the command to copy
 
 
 def _run(
@@ -109,7 +115,7 @@ def _run(
     how: dict[str, Any],
     write: Callable[[Leaderboard], None],
 ) -> Leaderboard:
-    """Run the methods while the board fills, and write the board, after an interrupt as well."""
+    """Run the methods while the board fills; after an interrupt write what is there."""
     from calibrant.errors import CalibrantError
     from calibrant.experiments import Store, missing, run_comparison, stored_leaderboard
 
@@ -136,11 +142,4 @@ def _run(
             with suppress(CalibrantError):  # nothing is finished yet
                 write(stored_leaderboard(experiment, names, store, {}))
             raise
-        found = stored_leaderboard(experiment, shown, store, failed)
-        write(found)
-    if found.unfinished:
-        messages.say(
-            f"Not enough time for {', '.join(found.unfinished)}: with a larger --minutes the same "
-            f"command continues from {out}."
-        )
-    return found
+        return stored_leaderboard(experiment, shown, store, failed)

@@ -104,12 +104,12 @@ def evaluate(
         for name, each in forecasts.items()
     }
     result = _compared(results) if against else results[first]
-    _write(result, results, as_json=as_json, as_markdown=as_markdown)
-    if report is not None:
+    if report is not None:  # before the text, which may end in a pipe that closes
         title = f"{', '.join(paths)} on {data.name}"
         options = {"overwrite": force, "groups": labels, "coverage": coverage, "title": title}
         _write_report(report, forecasts, results, y, **options)
         messages.say(f"Report: {report}")
+    _write(result, results, as_json=as_json, as_markdown=as_markdown)
 
 
 def _write(

@@ -92,10 +92,10 @@ class Leaderboard:
         return f"{self.table('markdown')}\n{advice}\n\n{code}*Rule:* {RULE}\n"
 
     def in_words(self, command: str | None = None) -> str:
-        """Table, recommendation and rule as text, with the command that fits the method."""
-        advice = fill(f"Recommended: {self.recommended}. {self.reason}", 80)
+        """Table, rule and recommendation as text; the command that fits the method comes last."""
         rule = fill(f"Rule: {RULE}", 80)
-        parts = [self.table(), advice, "", *([f"  {command}", ""] if command else []), rule]
+        advice = fill(f"Recommended: {self.recommended}. {self.reason}", 80)
+        parts = [self.table(), rule, "", advice, *(["", f"  {command}"] if command else [])]
         return "\n".join(parts) + "\n"
 
     def __str__(self) -> str:
