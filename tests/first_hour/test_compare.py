@@ -133,6 +133,18 @@ def test_too_little_time_says_so(
     assert "minutes must be above 0, got 0" in run(*options, "--minutes", 0).stderr
 
 
+def test_rows_in_the_order_of_time_are_pointed_out(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    days = pd.date_range("2024-01-01", periods=120, freq="D")
+    frame = pd.DataFrame({"day": days, "size": rng.normal(size=120), "y": rng.normal(size=120)})
+    frame.to_csv(tmp_path / "days.csv", index=False)
+    command = ["compare", tmp_path / "days.csv", "--target", "y", "--methods", "heteroscedastic"]
+    done = run(*command, "--out", tmp_path / "out", "--engine", "serial", "--folds", 2)
+    said = " ".join(done.stderr.split())
+    assert "the rows are in the order of 'day', and the rows of random folds lie among" in said
+    assert "calibrant fit --test-size 0.2 --time 'day'" in said
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
 def test_an_interrupt_keeps_the_board(
     run: Run, options: list[object], monkeypatch: pytest.MonkeyPatch

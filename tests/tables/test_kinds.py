@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibrant.errors import DataError
+from calibrant.errors import DataError, DataWarning
 from calibrant.persistence import pack, unpack
 from calibrant.tables import (
     CodedColumn,
@@ -94,6 +94,19 @@ def test_spaces_around_a_category_do_not_count() -> None:
     encoder = fit_column(pd.Series(["red", "red ", " green"] * 9, name="colour"))
     assert encoder.categories == ("green", "red")
     assert encoder.transform(pd.Series(["green  "])).tolist() == [[1.0, 0.0]]
+
+
+def test_gaps_and_new_categories_are_told_apart() -> None:
+    encoder = fit_column(pd.Series(WORDS, name="colour"))
+    with pytest.warns(DataWarning) as caught:
+        matrix = encoder.transform(pd.Series(["red", None, "blue"]))
+    assert [str(each.message) for each in caught] == [
+        "Column 'colour' has gaps, which the training data did not have. They count as no "
+        "category.",
+        "Column 'colour' has categories that were not in the training data: 'blue'. They count as "
+        "none of the known ones.",
+    ]
+    assert matrix.tolist() == [[0.0, 1.0], [0.0, 0.0], [0.0, 0.0]]
 
 
 def test_stray_cells_are_named() -> None:

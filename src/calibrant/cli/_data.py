@@ -18,6 +18,7 @@ from calibrant.cli._output import Messages
 from calibrant.errors import DataError
 from calibrant.estimators.fit_data import may_fall_below_zero
 from calibrant.tables import (
+    DateColumn,
     TableEncoder,
     are_few,
     as_text,
@@ -30,6 +31,13 @@ from calibrant.tables import (
     read_table,
     to_numbers,
     unreadable,
+)
+
+# What lies among the training rows, and what to do instead, for `note_order`.
+RANDOM_FOLDS = (
+    "the rows of random folds",
+    "If the model is for later rows, test on the last ones: calibrant fit --test-size 0.2 "
+    "--time {time}",
 )
 
 
@@ -118,6 +126,32 @@ def training_table(
     return TrainingTable(rows, columns, columns.drop(columns=encoder.left_out), encoder)
 
 
+def note_order(
+    rows: pd.DataFrame, encoder: TableEncoder, messages: Messages, what: str, instead: str
+) -> None:
+    """Say that the rows are in the order of a date, where random rows are to test a model.
+
+    Parameters
+    ----------
+    rows : DataFrame
+    encoder : TableEncoder
+    messages : Messages
+    what : str
+        Which rows lie among the training rows, in words.
+    instead : str
+        What to do, with ``{time}`` for the name of the column.
+    """
+    for column in encoder.encoders_:
+        if isinstance(column, DateColumn):
+            stamps = column.stamps(rows[column.name]).dropna()
+            if stamps.nunique() > 1 and stamps.is_monotonic_increasing:
+                messages.note(
+                    f"the rows are in the order of {column.name!r}, and {what} lie among the "
+                    f"training rows. {instead.format(time=repr(column.name))}"
+                )
+                return
+
+
 def offer_bound(rows: pd.DataFrame, targets: Sequence[str], messages: Messages) -> None:
     """Name the bound that keeps predictions of targets without negative values above zero."""
     for target in targets:
@@ -147,9 +181,10 @@ def check_columns(frame: pd.DataFrame, names: Iterable[str], path: Path) -> None
     """Raise `DataError` if names are not columns of the table, with a hint."""
     missing = [name for name in names if name not in frame.columns]
     if missing:
-        wanted = " and ".join(_with_hint(name, frame.columns) for name in missing[:5])
-        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        raise DataError(f"{path} has no column {wanted}{more}. {_listing(frame.columns)}")
+        wanted = [_with_hint(name, frame.columns) for name in missing[:5]]
+        last = f"{len(missing) - 5} more" if len(missing) > 5 else wanted.pop()
+        found = f"{', '.join(wanted)} and {last}" if wanted else last
+        raise DataError(f"{path} has no column {found}. {_listing(frame.columns)}")
 
 
 def rows_with_targets(

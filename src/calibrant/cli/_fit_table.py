@@ -6,12 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from calibrant.cli._data import (
     as_inputs,
     check_columns,
     group_labels,
+    note_order,
     observed,
     offer_bound,
     read_rows,
@@ -22,7 +21,7 @@ from calibrant.cli._data import (
 from calibrant.cli._output import Messages
 from calibrant.cli._split import TestSplit, split_rows
 from calibrant.errors import ColumnWarning
-from calibrant.tables import DateColumn, TableEncoder, read_table, to_numbers
+from calibrant.tables import TableEncoder, read_table, to_numbers
 
 
 class Roles(NamedTuple):
@@ -67,11 +66,9 @@ def fit_table(
         split = split_rows(rows, size, time=roles.time, groups=groups, seed=seed)
         rows = split.train
     table = training_table(rows, targets, others, messages)
-    if split is not None and split.is_random and (time := _ordering_date(all_rows, table.encoder)):
-        messages.note(
-            f"the rows are in the order of {time!r}, and random test rows lie among the training "
-            f"rows. If the model is for later rows, test it on the last ones: --time {time!r}"
-        )
+    if split is not None and split.is_random:
+        instead = "If the model is for later rows, test it on the last ones: --time {time}"
+        note_order(all_rows, table.encoder, messages, "random test rows", instead)
     offer_bound(rows, unbounded, messages)
     with messages.warnings_as_notes(but=ColumnWarning):  # the table of columns has said it
         held_out = None
@@ -85,16 +82,6 @@ def fit_table(
             validation_data=held_out,
         )
     return len(table.rows), split
-
-
-def _ordering_date(rows: pd.DataFrame, encoder: TableEncoder) -> str | None:
-    """Return the column of dates that the rows are sorted by, if there is one."""
-    for column in encoder.encoders_:
-        if isinstance(column, DateColumn):
-            stamps = column.stamps(rows[column.name]).dropna()
-            if stamps.nunique() > 1 and stamps.is_monotonic_increasing:
-                return column.name
-    return None
 
 
 def _validation_data(

@@ -60,13 +60,21 @@ def compare(
     for a series: folds at random would let a method see the future.
     """
     option.check_one_format(json=as_json, markdown=as_markdown)
-    from calibrant.cli._data import fit_command, group_labels, read_training_table
+    from calibrant.cli._data import (
+        RANDOM_FOLDS,
+        fit_command,
+        group_labels,
+        note_order,
+        read_training_table,
+    )
     from calibrant.experiments import chosen_methods
     from calibrant.experiments.own_table import own_table
 
     names = chosen_methods(split_names(methods) or None)
     messages = Messages(quiet=quiet)
     table = read_training_table(data, target, [groups, *(drop or [])], messages)
+    if groups is None:
+        note_order(table.rows, table.encoder, messages, *RANDOM_FOLDS)
     with messages.warnings_as_notes():
         experiment = own_table(
             table.inputs,

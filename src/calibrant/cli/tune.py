@@ -50,7 +50,13 @@ def tune(
     The settings of calibrant fit are the first trial: the result is never worse on these folds,
     and it says whether it is better by more than noise. Ctrl-C keeps the trials. Not for a series.
     """
-    from calibrant.cli._data import fit_command, group_labels, read_training_table
+    from calibrant.cli._data import (
+        RANDOM_FOLDS,
+        fit_command,
+        group_labels,
+        note_order,
+        read_training_table,
+    )
     from calibrant.cli.fit import make_model
     from calibrant.engines import make_engine
     from calibrant.errors import ColumnWarning
@@ -59,6 +65,8 @@ def tune(
 
     messages = Messages(quiet=quiet)
     table = read_training_table(data, target, [groups, *(drop or [])], messages)
+    if groups is None:
+        note_order(table.rows, table.encoder, messages, *RANDOM_FOLDS)
     model = make_model(method, quality, None, device=device)
     run = make_engine(engine, workers=workers, address=address, device=device)
     trials = [0]

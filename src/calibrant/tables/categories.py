@@ -134,13 +134,17 @@ def _positions(name: str, column: pd.Series[Any], categories: tuple[str, ...]) -
         texts = map_different(texts, lambda labels: [_as_boolean(label) for label in labels])
     positions: Index = pd.Index(categories, dtype=object).get_indexer(pd.Index(texts))
     if (positions < 0).any():
-        new = sorted(set(texts[positions < 0]))
-        warnings.warn(
-            f"Column {name!r} has categories that were not in the training data: "
-            f"{', '.join(map(repr, new[:5]))}. They count as none of the known ones.",
-            DataWarning,
-            stacklevel=5,
-        )
+        new = set(texts[positions < 0])
+        if MISSING in new:
+            found = "gaps, which the training data did not have. They count as no category"
+            warnings.warn(f"Column {name!r} has {found}.", DataWarning, stacklevel=5)
+        if labels := sorted(new - {MISSING}):
+            warnings.warn(
+                f"Column {name!r} has categories that were not in the training data: "
+                f"{', '.join(map(repr, labels[:5]))}. They count as none of the known ones.",
+                DataWarning,
+                stacklevel=5,
+            )
     return positions
 
 
