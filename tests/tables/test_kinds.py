@@ -143,6 +143,27 @@ def test_numbers_with_a_unit(written, unit) -> None:
     assert found[-2:].tolist() == [7.0, encoder.median]  # no unit, and another one
 
 
+@pytest.mark.parametrize(("written", "unit"), [("{:.2f}", ""), ("{:.2f} kg", "kg")])
+def test_decimal_commas_of_a_frame(written, unit) -> None:
+    """As `pd.read_csv(..., sep=";")` leaves them; a new row may be ambiguous by itself."""
+    values = 1.25 + WHOLE / 7
+    cells = pd.Series([written.format(value).replace(".", ",") for value in values], name="size")
+    encoder = fit_column(cells)
+    assert encoder.description == " in ".join(filter(None, ["numbers with decimal commas", unit]))
+    np.testing.assert_allclose(encoder.transform(cells)[:, 0], values, atol=0.005)
+    assert encoder.transform(pd.Series(["1,250"])).tolist() == [[1.25]]
+    assert encoder.transform(pd.Series([1.25])).tolist() == [[1.25]]
+    assert unpack(json.loads(json.dumps(pack(encoder, {}, "size"))), {}) == encoder
+
+
+def test_thousands_are_no_decimals() -> None:
+    cells = pd.Series([f"{1000 + 37 * value:,}" for value in WHOLE], name="size")
+    cells[7] = "12,5"  # a typing error
+    encoder = fit_column(cells)
+    assert not encoder.decimal_comma
+    assert encoder.transform(cells)[0, 0] == 1000.0
+
+
 def test_another_unit_is_a_gap_or_an_error() -> None:
     kilograms = pd.Series([f"{value / 3:.3f} kg" for value in WHOLE], name="weight")
     encoder = fit_column(pd.concat([kilograms, pd.Series(["450 g"])], ignore_index=True))

@@ -25,12 +25,14 @@ from calibrant.tables import (
     common_unit,
     gap_code,
     gaps_in_words,
+    has_decimal_commas,
     is_categorical,
     parse_in_unit,
     parse_numbers,
     read_table,
     to_numbers,
     unreadable,
+    with_decimal_points,
 )
 
 # What lies among the training rows, and what to do instead, for `note_order`.
@@ -237,8 +239,11 @@ def _whole_again(frame: pd.DataFrame, kept: pd.Series[bool]) -> pd.DataFrame:
 
 def _amounts(column: pd.Series[Any]) -> tuple[Array, str]:
     """Numbers of a column, (n,), NaN where that is impossible, and what they are in words."""
-    unit = "" if is_numeric_dtype(column.dtype) else common_unit(column)
-    if unit:
+    if is_numeric_dtype(column.dtype):
+        return parse_numbers(column), "numbers"
+    if has_decimal_commas(column):
+        column = with_decimal_points(column)
+    if unit := common_unit(column):
         return parse_in_unit(column, unit), f"numbers in {unit}"
     return parse_numbers(column), "numbers"
 

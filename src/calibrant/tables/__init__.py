@@ -26,10 +26,12 @@ from calibrant.tables.texts import (
     as_text,
     common_unit,
     gaps_in_words,
+    has_decimal_commas,
     is_categorical,
     parse_in_unit,
     parse_numbers,
     unreadable,
+    with_decimal_points,
 )
 
 __all__ = [
@@ -59,6 +61,7 @@ __all__ = [
     "date_formats",
     "gap_code",
     "gaps_in_words",
+    "has_decimal_commas",
     "is_categorical",
     "parse_in_unit",
     "parse_numbers",
@@ -69,4 +72,5 @@ __all__ = [
     "to_numbers",
     "unreadable",
     "warn_of_gaps",
+    "with_decimal_points",
 ]

@@ -20,7 +20,7 @@ from calibrant.tables.amounts import without_unit
 from calibrant.tables.headers import plain_names, repeated_names
 from calibrant.tables.parquet_files import as_url
 from calibrant.tables.sources import ParquetSource
-from calibrant.tables.texts import with_decimal_points
+from calibrant.tables.texts import SURE_DECIMAL_COMMA, with_decimal_points
 
 _SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt", ".parquet")
 _SUFFIXES_IN_WORDS = ".csv, .csv.gz, .tsv, .txt or .parquet"
@@ -28,7 +28,6 @@ _SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 _FOLDERS = ("", ".parquet")  # suffixes of folders of Parquet files
 _SEPARATORS = (",", ";", "\t", "|")
 _DECIMAL_COMMA = re.compile(r"-?[\d.\s]*\d,\d+")
-_SURE_DECIMAL_COMMA = re.compile(r"-?[\d.\s]*\d,(?!\d{3}$)\d+|-?0,\d+")
 _CHUNK = 1 << 20  # bytes
 _MOST_BROKEN = 0.05  # share of lines that may be broken
 
@@ -142,7 +141,7 @@ def _dialect(path: Path, encoding: str) -> dict[str, str]:
     separator = max(widths, key=lambda each: widths[each])
     cells = [cell.strip() for row in csv.reader(lines, delimiter=separator) for cell in row]
     # With tabs, 1,250 is as likely a thousand; with semicolons the comma is the decimal point.
-    decimal = _DECIMAL_COMMA if separator == ";" else _SURE_DECIMAL_COMMA
+    decimal = _DECIMAL_COMMA if separator == ";" else re.compile(SURE_DECIMAL_COMMA)
     commas = separator != "," and any(decimal.fullmatch(without_unit(cell)) for cell in cells)
     return {"sep": separator, "decimal": "," if commas else "."}
 

@@ -19,10 +19,12 @@ from calibrant.tables.texts import (
     are_few,
     as_text,
     common_unit,
+    has_decimal_commas,
     known_text,
     parse_in_unit,
     parse_numbers,
     unreadable,
+    with_decimal_points,
 )
 
 _LEAST_ROWS = 10  # fewer may count up by chance
@@ -120,22 +122,20 @@ def _fit_numbers(name: str, column: pd.Series[Any]) -> ColumnEncoder:
 
 
 def _fit_text(name: str, column: pd.Series[Any]) -> ColumnEncoder:
-    unit = common_unit(column)
-    numbers = parse_numbers(column)
-    if (
-        not unit
-        and are_few(column, unreadable(column, numbers))
-        and not _are_codes(column, numbers)
-    ):
-        return NumericColumn.fit(name, column)
+    comma = has_decimal_commas(column)
+    read = with_decimal_points(column) if comma else column
+    unit, numbers = common_unit(read), parse_numbers(read)
+    are_numbers = are_few(column, unreadable(column, numbers)) and not _are_codes(read, numbers)
+    if are_numbers and not unit:
+        return NumericColumn.fit(name, column, decimal_comma=comma)
     if formats := date_formats(column):
         dates = DateColumn.fit(name, column, formats)
         if are_few(column, unreadable(column, dates.stamps(column))):
             return dates
     if are_few(column, unreadable(column, parse_seconds(column))):
         return DurationColumn.fit(name, column)
-    if unit and not _name_rows(column, unit):
-        return NumericColumn.fit(name, column, unit)
+    if unit and not _name_rows(read, unit):
+        return NumericColumn.fit(name, column, unit, decimal_comma=comma)
     return _fit_categories(name, column)
 
 

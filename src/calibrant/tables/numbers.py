@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from calibrant.checks import Array
 from calibrant.errors import DataWarning
@@ -23,6 +24,7 @@ from calibrant.tables.texts import (
     parse_in_unit,
     parse_numbers,
     unreadable,
+    with_decimal_points,
 )
 
 _DAY = 86_400.0  # in seconds
@@ -50,6 +52,8 @@ class NumericColumn:
     unit : str
         What nearly all cells have before or after their number, such as "$" or "kg". Cells in
         another unit count as gaps.
+    decimal_comma : bool
+        Whether text has decimal commas.
     """
 
     name: str
@@ -58,12 +62,15 @@ class NumericColumn:
     few_gaps: bool = False
     note: str = ""
     unit: str = ""
+    decimal_comma: bool = False
     kind: ClassVar[str] = "numbers"
 
     @classmethod
-    def fit(cls, name: str, column: pd.Series[Any], unit: str = "") -> Self:
+    def fit(
+        cls, name: str, column: pd.Series[Any], unit: str = "", *, decimal_comma: bool = False
+    ) -> Self:
         """Learn the median and whether there are gaps."""
-        blank = cls(name, 0.0, flags_gaps=False, unit=unit)
+        blank = cls(name, 0.0, flags_gaps=False, unit=unit, decimal_comma=decimal_comma)
         values = blank.parse(column)
         known = values[~np.isnan(values)]
         median = float(np.median(known)) if len(known) else 0.0
@@ -78,12 +85,15 @@ class NumericColumn:
 
     def parse(self, column: pd.Series[Any]) -> Array:
         """Values as numbers, (n,), NaN where that is impossible."""
+        if self.decimal_comma and not is_numeric_dtype(column.dtype):
+            column = with_decimal_points(column)
         return parse_in_unit(column, self.unit) if self.unit else parse_numbers(column)
 
     @property
     def what(self) -> str:
         """What the cells should be, in words."""
-        return f"{self.kind} in {self.unit}" if self.unit else self.kind
+        commas = " with decimal commas" if self.decimal_comma else ""
+        return f"{self.kind}{commas} in {self.unit}" if self.unit else f"{self.kind}{commas}"
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -92,8 +102,8 @@ class NumericColumn:
 
     @property
     def description(self) -> str:
-        """The unit, and what is done to the gaps, if training had any."""
-        read = self.what if self.unit else ""
+        """Unit and decimal comma, and what is done to the gaps, if training had any."""
+        read = self.what if self.unit or self.decimal_comma else ""
         filled = "gaps filled with the median" if self.flags_gaps or self.few_gaps else ""
         filled += ", flagged" if self.flags_gaps else ""
         return "; ".join(part for part in (read, filled, self.note) if part)
@@ -115,8 +125,8 @@ class DurationColumn(NumericColumn):
 
     Parameters
     ----------
-    name, median, flags_gaps, few_gaps, note, unit
-        As for numbers; the unit is empty.
+    name, median, flags_gaps, few_gaps, note, unit, decimal_comma
+        As for numbers; durations have no unit.
     of_day : bool
         Whether texts look like times of the day: within 24 hours, and over more than 12 of them.
     """
@@ -125,9 +135,11 @@ class DurationColumn(NumericColumn):
     kind: ClassVar[str] = "durations"
 
     @classmethod
-    def fit(cls, name: str, column: pd.Series[Any], unit: str = "") -> Self:
+    def fit(
+        cls, name: str, column: pd.Series[Any], unit: str = "", *, decimal_comma: bool = False
+    ) -> Self:
         """Learn the median, whether there are gaps, and whether it is a time of day."""
-        encoder = super().fit(name, column, unit)
+        encoder = super().fit(name, column, unit, decimal_comma=decimal_comma)
         if column.dtype.kind == "m":
             return encoder
         values = encoder.parse(column)

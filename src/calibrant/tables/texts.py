@@ -13,7 +13,7 @@ from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
 from calibrant.checks import Array, Flags
 from calibrant.errors import DataError
-from calibrant.tables.amounts import as_number, in_unit, parse_amount, with_point
+from calibrant.tables.amounts import as_number, in_unit, parse_amount, with_point, without_unit
 
 # Words for a gap, in lower case; pandas reads some of them itself, in CSV files only.
 GAP_WORDS = {"", "-", "--", "?", ".", "n/a", "#n/a", "na", "n.a.", "nan", "nat"} | {
@@ -23,6 +23,10 @@ _FEW = 0.05  # share of cells that may be unreadable
 # Share of gaps from which on a column of flags is worth an input: a flag that is hardly ever
 # raised teaches nothing, and one input more costs accuracy.
 FLAGGED = 0.01
+# "0,5" and "12,50" have a decimal comma; that of "1,250" may separate thousands.
+SURE_DECIMAL_COMMA = r"-?[\d.\s]*\d,(?!\d{3}$)\d+|-?0,\d+"
+_LIKE_COMMA_NUMBER = r"-?[\d.\s]*\d(?:,\d+)?"
+_SAMPLE = 200
 _POINT_DECIMAL = re.compile(r"\D*\d+\.(?!\d{3}(?:\D|$))\d+\D*")  # "0.41", not "1.250"
 
 
@@ -106,6 +110,25 @@ def common_unit(column: pd.Series[Any]) -> str:
         return ""
     unit = str(counts.index[0])
     return unit if are_few(column, unreadable(column, parse_in_unit(column, unit))) else ""
+
+
+def has_decimal_commas(column: pd.Series[Any]) -> bool:
+    """Whether nearly all cells are numbers, some of which can only have a decimal comma.
+
+    Examples
+    --------
+    >>> has_decimal_commas(pd.Series(["0,41", "1.250,5 €", "12"]))
+    True
+    >>> has_decimal_commas(pd.Series(["1,250", "12,500"]))  # thousands, or not
+    False
+    """
+    if not column.head(_SAMPLE).astype(str).str.contains(",", regex=False).any():
+        return False
+    cells = map_different(known_text(column).dropna(), lambda texts: list(map(without_unit, texts)))
+    like_numbers = cells.str.fullmatch(_LIKE_COMMA_NUMBER).mean() >= 1.0 - _FEW
+    commas = cells[cells.str.contains(",", regex=False)]
+    sure = commas.str.fullmatch(SURE_DECIMAL_COMMA).mean()
+    return bool(like_numbers and sure > 2 * _FEW)  # a few could be typing errors
 
 
 def with_decimal_points(column: pd.Series[Any]) -> pd.Series[Any]:
