@@ -17,7 +17,6 @@ from calibrant.cli import app
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
-WITHOUT_OUTPUTS = {"method"}  # a page of timings
 
 
 def name_of(page: Path) -> str:
@@ -104,8 +103,6 @@ def test_pictures_are_there_small_and_drawn_by_a_command() -> None:
 
 def test_what_a_page_prints_is_on_it() -> None:
     for page in [ROOT / "README.md", *PAGES]:
-        if page.stem in WITHOUT_OUTPUTS:
-            continue
         text = page.read_text(encoding="utf-8")
         for code, after in re.findall(r"^```python\n(.*?)^```\n(.{0,10})", text, re.M | re.S):
             assert "print(" not in code or after.startswith("\n```text"), f"{page.name}: {code}"
