@@ -65,6 +65,19 @@ def test_numbers_as_spreadsheets_write_them(run, file, trips, tmp_path) -> None:
     assert run("predict", tmp_path / "german", tmp_path / "german.csv").stdout == expected
 
 
+def test_a_target_with_decimal_commas(run, file, trips, tmp_path) -> None:
+    """Quoted, in a file that is separated by commas, as some spreadsheets write it."""
+    cells = [f"{fare:.2f}" for fare in trips["fare"]]
+    trips.assign(fare=cells).to_csv(file, index=False)
+    written = [cell.replace(".", ",") for cell in cells]
+    trips.assign(fare=written).to_csv(tmp_path / "commas.csv", index=False)
+    run("fit", file, *FIT, "--out", tmp_path / "plain")
+    done = run("fit", tmp_path / "commas.csv", *FIT, "--out", tmp_path / "commas")
+    assert "fare: numbers with decimal commas" in done.stderr
+    expected = run("predict", tmp_path / "plain", file).stdout
+    assert run("predict", tmp_path / "commas", file).stdout == expected
+
+
 def test_numbers_with_units(run, file, trips, tmp_path) -> None:
     """Units in cells, of inputs and target: the same model as without them."""
     plain = trips.assign(metres=pd.Series(range(len(trips))) * 7.25, fare=trips["fare"].round(2))

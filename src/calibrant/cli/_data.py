@@ -241,11 +241,12 @@ def _amounts(column: pd.Series[Any]) -> tuple[Array, str]:
     """Numbers of a column, (n,), NaN where that is impossible, and what they are in words."""
     if is_numeric_dtype(column.dtype):
         return parse_numbers(column), "numbers"
+    what = "numbers"
     if has_decimal_commas(column):
-        column = with_decimal_points(column)
+        column, what = with_decimal_points(column), "numbers with decimal commas"
     if unit := common_unit(column):
-        return parse_in_unit(column, unit), f"numbers in {unit}"
-    return parse_numbers(column), "numbers"
+        return parse_in_unit(column, unit), f"{what} in {unit}"
+    return parse_numbers(column), what
 
 
 def group_labels(frame: pd.DataFrame, name: str) -> NDArray[Any]:

@@ -56,8 +56,9 @@ def in_words(summary: dict[str, Any], validation: Path | None) -> str:
         which = f"{held_out:,} of {validation}"
     else:  # all of them where folds are cross-fitted
         which = "all held out in turn" if held_out == rows else f"{held_out:,} of them held out"
+    inputs = len(summary["inputs"])
     return (
-        f"{summary['method']}: {summary['target']} from {len(summary['inputs'])} columns, "
+        f"{summary['method']}: {summary['target']} from {inputs} column{'s' * (inputs != 1)}, "
         f"{rows:,} rows, {which} to stop and calibrate."
     )
 
