@@ -149,7 +149,7 @@ def _evaluate_outputs(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Evaluate a model of several outputs, write the result and the report of each output."""
+    """Evaluate a model of several outputs, write the report of each one and the result."""
     from calibrant.cli._data import group_labels
     from calibrant.cli._models import model_inputs, read_observed
     from calibrant.metrics import evaluate as evaluate_forecast
@@ -161,7 +161,6 @@ def _evaluate_outputs(
         dist = model.predict_dist(inputs)
     labels = {name: group_labels(rows, name) for name in groups} or None
     result = evaluate_forecast(dist, rows[targets], labels, coverage=coverage)
-    _write(result, result.outputs, as_json=as_json, as_markdown=False)
     for name, path in pages.items():
         forecast = Forecast(model.models_[name], inputs, dist.marginal(name))
         own = {name: result.outputs[name]}
@@ -169,6 +168,7 @@ def _evaluate_outputs(
             path, {name: forecast}, own, rows[name], groups=labels, coverage=coverage, **options
         )
         messages.say(f"Report: {path}")
+    _write(result, result.outputs, as_json=as_json, as_markdown=False)
 
 
 def _evaluate_source(
