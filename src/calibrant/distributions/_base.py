@@ -94,8 +94,8 @@ class Distribution(RowWise, ABC):
         upper = level > 0.5
         return self._ppf(np.where(upper, 1.0 - level, level), upper)
 
-    def _mean_and_shortfall(self, y: Array) -> tuple[Array, Array] | None:
-        """Mean, (n,), and ``E max(y - Y, 0)``, (n, k), or None where they need an integral.
+    def _mean_and_shortfall(self, y: Array) -> tuple[Array, Array, Array] | None:
+        """Mean, (n,), ``E max(y - Y, 0)`` and cdf, (n, k), or None where they need an integral.
 
         Single rows that need one have a mean of nan.
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from calibrant.checks import Array, Flags
 from calibrant.distributions._mixture_points import add_components, component_blocks, scratch
@@ -13,7 +13,7 @@ from calibrant.distributions._mixture_ppf import (
     rough_quantiles,
     standardized,
 )
-from calibrant.distributions.fast_ndtr import fast_ndtr
+from calibrant.distributions.fast_ndtr import fast_ndtr, ndtr_for
 from calibrant.distributions.monotone_map import MonotoneMap
 from calibrant.distributions.normal import DENSITY_AT_0, normal_pdf
 
@@ -31,8 +31,8 @@ def is_steep(monotone: MonotoneMap) -> Flags:
 
 def recalibrated_mean(
     weights: Array, locs: Array, scales: Array, monotone: MonotoneMap, y: Array
-) -> tuple[Array, Array]:
-    """Mean of ``g(F)``, (n,), and ``E max(y - Y, 0)`` under it, (n, k).
+) -> tuple[Array, Array, Array]:
+    """Mean of ``g(F)``, (n,), ``E max(y - Y, 0)`` under it and ``g(F(y))``, (n, k) each.
 
     The mean has an error of about 1e-7 standard deviations, and is nan if it was not found. On a
     piece of g with slope b between the levels p and p', the mean is ``b (M(p') - M(p))`` with
@@ -67,9 +67,12 @@ def recalibrated_mean(
             lower[rows, 1:-1], error[rows] = means
     with np.errstate(invalid="ignore", over="ignore"):
         mean: Array = centre[:, 0] + unit[:, 0] * np.sum(monotone.slopes * np.diff(lower), axis=1)
+    mean = np.where(error <= _CLOSE, mean, np.nan)
+    if not y.shape[1]:
+        return mean, y, y
     z = (y - centre) / unit
-    found = _shortfall(z, *shortfall_and_cdf(weights, m, s, z), monotone, lower)
-    return np.where(error <= _CLOSE, mean, np.nan), unit * found
+    shortfall, cdf = shortfall_and_cdf(weights, m, s, z)
+    return mean, unit * _shortfall(z, shortfall, cdf, monotone, lower), monotone(cdf)
 
 
 def _shortfall(
@@ -80,21 +83,23 @@ def _shortfall(
     At a knot x of g the slope changes, which adds this change times ``int (F(t) - x) dt`` from the
     quantile q of x on; the integral up to q is ``x q - M(x)``.
     """
-    first, bends = monotone.slopes[..., :1], np.diff(monotone.slopes, axis=-1)
-    total = first * shortfall
-    for j in range(bends.shape[-1] if y.shape[1] else 0):
-        x = monotone.x[j + 1]
-        beyond = np.where(cdf > x, shortfall - x * y + lower[:, j + 1, None], 0.0)
-        total += bends[..., j, None] * beyond
-    return np.maximum(total, 0.0)
+    passed = np.searchsorted(monotone.x[1:-1], cdf)  # number of knots below
+    bends = np.diff(monotone.slopes, axis=-1, prepend=monotone.slopes[..., :1])
+    of_lower = np.cumsum(bends * lower[:, :-1], axis=1)
+    of_y = np.broadcast_to(np.cumsum(bends * monotone.x[:-1], axis=-1), of_lower.shape)
+    slopes = np.broadcast_to(monotone.slopes, of_lower.shape)
+    slope, x, constant = (
+        np.take_along_axis(part, passed, axis=1) for part in (slopes, of_y, of_lower)
+    )
+    return np.maximum(slope * shortfall - x * y + constant, 0.0)
 
 
 def shortfall_and_cdf(w: Array, m: Array, s: Array, y: Array) -> tuple[Array, Array]:
     """``E max(y - Y, 0)`` and the cdf of mixtures, (n, K), at y, (n, k) each."""
-    shortfall, cdf = np.zeros_like(y), np.zeros_like(y)
+    shortfall, cdf, phi = np.zeros_like(y), np.zeros_like(y), ndtr_for(w.shape[1])
     for weight, loc, scale in component_blocks(y, w, m, s):
         z = (y - loc) / scale
-        below = ndtr(z)
+        below = phi(z)
         add_components(cdf, weight * below)
         add_components(shortfall, weight * scale * (z * below + normal_pdf(z)))
     return shortfall, cdf

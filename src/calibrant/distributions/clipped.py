@@ -81,7 +81,7 @@ class Clipped(Wrapper):
     def _sample(self, n: int, rng: np.random.Generator) -> Array:
         return np.clip(self.base._sample(n, rng), *self._bounds())
 
-    def _mean_and_shortfall(self, y: Array) -> tuple[Array, Array] | None:
+    def _mean_and_shortfall(self, y: Array) -> tuple[Array, Array, Array] | None:
         low, high = self._bounds()
         bounds = np.concatenate([low, high], axis=1)
         known = np.isfinite(bounds)
@@ -91,14 +91,15 @@ class Clipped(Wrapper):
         )
         if found is None:
             return None
-        mean, shortfall = found
+        mean, shortfall, cdf = found
         # E max(low - Y, 0) is gained below, E max(Y - high, 0) is lost above.
         gained = np.where(known[:, 0], shortfall[:, 0], 0.0)
         beyond = known[:, 1] & (self.base._sf(high)[:, 0] > 0)  # else two large numbers cancel
         lost = np.where(beyond, shortfall[:, 1] - (bounds[:, 1] - mean), 0.0)
         above = np.maximum(y - inside, 0.0)
         own = shortfall[:, 2:] - gained[:, None] + above
-        return mean + gained - np.maximum(lost, 0.0), own
+        own_cdf = np.where(y < low, 0.0, np.where(y >= high, 1.0, cdf[:, 2:]))
+        return mean + gained - np.maximum(lost, 0.0), own, own_cdf
 
     def _panels(self) -> Array:
         return np.clip(self.base._panels(), *self._bounds())

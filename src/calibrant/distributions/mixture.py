@@ -163,8 +163,8 @@ class Mixture(Distribution):
         scale = np.take_along_axis(self.scales, component, axis=1)
         return loc + scale * rng.standard_normal((len(self), n))
 
-    def _mean_and_shortfall(self, y: Array) -> tuple[Array, Array]:
-        return self.mean, shortfall_and_cdf(self.weights, self.locs, self.scales, y)[0]
+    def _mean_and_shortfall(self, y: Array) -> tuple[Array, Array, Array]:
+        return self.mean, *shortfall_and_cdf(self.weights, self.locs, self.scales, y)
 
     def _panels(self) -> Array:
         return component_points(self.locs, self.scales, STANDARD_PANELS)

@@ -95,9 +95,10 @@ class Normal(Distribution):
     def _sample(self, n: int, rng: np.random.Generator) -> Array:
         return self.loc[:, None] + self.scale[:, None] * rng.standard_normal((len(self), n))
 
-    def _mean_and_shortfall(self, y: Array) -> tuple[Array, Array]:
+    def _mean_and_shortfall(self, y: Array) -> tuple[Array, Array, Array]:
         z = self._standardize(y)
-        return self.mean, self.scale[:, None] * (z * ndtr(z) + normal_pdf(z))
+        below = ndtr(z)
+        return self.mean, self.scale[:, None] * (z * below + normal_pdf(z)), below
 
     def _panels(self) -> Array:
         return self.loc[:, None] + self.scale[:, None] * STANDARD_PANELS

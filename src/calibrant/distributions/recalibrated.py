@@ -139,7 +139,7 @@ class Recalibrated(Wrapper):
         edges = np.sort(np.concatenate([coarse, middle], axis=1), axis=1)
         return standard, panels_of(standard, edges)
 
-    def _mean_and_shortfall(self, y: Array) -> tuple[Array, Array] | None:
+    def _mean_and_shortfall(self, y: Array) -> tuple[Array, Array, Array] | None:
         if isinstance(self.base, WithAtoms):  # the map and the atoms can change places
             inside = self._with(base=self.base.base)
             return self.base._with(base=inside)._mean_and_shortfall(y)
@@ -148,8 +148,9 @@ class Recalibrated(Wrapper):
         base, steep = self.base, is_steep(self.monotone)
         if steep.ndim == 0 and steep:
             return None
-        mean, shortfall = recalibrated_mean(base.weights, base.locs, base.scales, self.monotone, y)
-        return np.where(steep, np.nan, mean), shortfall
+        parts = base.weights, base.locs, base.scales
+        mean, shortfall, cdf = recalibrated_mean(*parts, self.monotone, y)
+        return np.where(steep, np.nan, mean), shortfall, cdf
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:

@@ -111,26 +111,28 @@ class WithAtoms(Wrapper):
     def _sample(self, n: int, rng: np.random.Generator) -> Array:
         return self._snap(self.base._sample(n, rng))
 
-    def _mean_and_shortfall(self, y: Array) -> tuple[Array, Array] | None:
+    def _mean_and_shortfall(self, y: Array) -> tuple[Array, Array, Array] | None:
         edges = np.concatenate([self.low, self.high], axis=1)
         found = self.base._mean_and_shortfall(np.concatenate([edges, y], axis=1))
         if found is None:
             return None
-        mean, shortfall = found
+        mean, shortfall, cdf = found
         n_points = self.points.shape[1]
         from_low, to_high, at_y = np.split(shortfall, [n_points, 2 * n_points], axis=1)
-        cdf_low, cdf_high = np.split(self.base._cdf(edges), 2, axis=1)
+        cdf_low, cdf_high, cdf_y = np.split(cdf, [n_points, 2 * n_points], axis=1)
         # A shortfall is the integral of the cdf, which is constant on either side of a point.
         steps = (self.points - self.low) * cdf_low + (self.high - self.points) * cdf_high
         more = steps - (to_high - from_low)
-        own = at_y.copy()
+        own, own_cdf = at_y.copy(), cdf_y.copy()
         for j in range(n_points if y.shape[1] else 0):
             point, low, high = (e[:, j, None] for e in (self.points, self.low, self.high))
             left, right = np.minimum(y, point) - low, np.maximum(y - point, 0.0)
             part = left * cdf_low[:, j, None] + right * cdf_high[:, j, None]
             part -= at_y - from_low[:, j, None]
             own += np.where(y >= high, more[:, j, None], np.where(y > low, part, 0.0))
-        return mean - more.sum(axis=1), own
+            at_point = np.where(y < point, cdf_low[:, j, None], cdf_high[:, j, None])
+            own_cdf = np.where((low < y) & (y <= high), at_point, own_cdf)
+        return mean - more.sum(axis=1), own, own_cdf
 
     def _panels(self) -> Array:
         # A point may lie beyond the panels of the base, and its cell inside.
