@@ -21,6 +21,16 @@ def test_bad_levels(wrong: object) -> None:
         check_levels(wrong, "alpha")
 
 
+def test_percent_is_pointed_out() -> None:
+    with pytest.raises(ParameterError, match=r"got \[90\.\]\. Did you mean 0\.9\?$"):
+        check_level(90, "coverage")
+    with pytest.raises(ParameterError, match=r"Did you mean 0\.025, 0\.5\?$"):
+        check_levels([2.5, 50], "alpha")
+    for wrong in (1.5, 100, [0.5, 90]):
+        with pytest.raises(ParameterError, match=r"\]\.$"):
+            check_levels(wrong, "alpha")
+
+
 def test_one_level() -> None:
     with pytest.raises(ParameterError, match=r"level must be one number in \(0, 1\), got 2 of"):
         check_level([0.5, 0.9], "level")

@@ -553,6 +553,11 @@ def test_levels_outside_the_unit_interval(name: str, q: object) -> None:
         example(name).ppf(q)
 
 
+def test_levels_in_percent() -> None:
+    with pytest.raises(ParameterError, match=r"got \[ ?5\. 95\.\]\. Did you mean 0\.05, 0\.95\?$"):
+        example("normal").ppf([5, 95])
+
+
 @every_family
 def test_levels_of_a_wrong_shape(name: str) -> None:
     dist = example(name)

@@ -20,6 +20,7 @@ from calibrant.checks.levels import (
     check_level,
     check_levels,
     check_quantile_levels,
+    percent_hint,
 )
 from calibrant.checks.rows import count_rows, take_rows
 
@@ -38,6 +39,7 @@ __all__ = [
     "group_columns",
     "name_of",
     "package_of",
+    "percent_hint",
     "show",
     "take_rows",
 ]

@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike
 from calibrant.checks.arrays import Array, as_numbers, show
 from calibrant.errors import ParameterError
 
+_SHOWN = 5  # levels that a hint spells out
+
 
 def check_levels(levels: ArrayLike, name: str) -> Array:
     """Return one probability, as a 0-d array, or a list of them, (L,), all inside (0, 1).
@@ -20,14 +22,30 @@ def check_levels(levels: ArrayLike, name: str) -> Array:
     >>> check_levels(95, "coverage")
     Traceback (most recent call last):
     calibrant.errors.ParameterError: coverage must be one number or a list of numbers in (0, 1), \
-got [95.].
+got [95.]. Did you mean 0.95?
     """
     array = as_numbers(levels, name)
     if array.ndim > 1 or array.size == 0 or not np.all((array > 0) & (array < 1)):
         raise ParameterError(
             f"{name} must be one number or a list of numbers in (0, 1), got {show(array)}."
+            f"{percent_hint(array)}"
         )
     return array
+
+
+def percent_hint(levels: ArrayLike) -> str:
+    """Ask whether levels are given in percent; empty if that is unlikely.
+
+    Examples
+    --------
+    >>> from calibrant.checks import percent_hint
+    >>> percent_hint([50, 90]), percent_hint(1.5)
+    (' Did you mean 0.5, 0.9?', '')
+    """
+    values = np.ravel(levels)
+    if not 0 < len(values) <= _SHOWN or not np.all((values >= 2) & (values < 100)):
+        return ""
+    return f" Did you mean {', '.join(f'{value / 100:g}' for value in values)}?"
 
 
 def check_level(level: float, name: str) -> float:

@@ -42,9 +42,11 @@ def check_levels(param: typer.CallbackParam, value: Any) -> Any:
     """Check that a level, or each of several, lies in (0, 1); keep repeated ones once."""
     for level in value if isinstance(value, list) else [value]:
         if level is not None and not 0 < level < 1:
-            percent = f" Did you mean {level / 100:g}?" if 2 <= level < 100 else ""
+            from calibrant.checks import percent_hint  # numpy, which --help does without
+
             raise ParameterError(
-                f"{param.opts[0]} must lie between 0 and 1, both excluded, got {level:g}.{percent}"
+                f"{param.opts[0]} must lie between 0 and 1, both excluded, got {level:g}."
+                f"{percent_hint(level)}"
             )
     return list(dict.fromkeys(value)) if isinstance(value, list) else value
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.checks import Array, Flags, as_numbers, check_levels, show
+from calibrant.checks import Array, Flags, as_numbers, check_levels, percent_hint, show
 from calibrant.distributions._chunks import over_rows, row_chunks
 from calibrant.distributions._costs import mean_distance, unit_costs
 from calibrant.distributions._rows import RowWise, row_positions
@@ -185,7 +185,9 @@ class Distribution(RowWise, ABC):
         """
         levels = as_numbers(q, "Quantile levels")
         if not np.all((levels >= 0) & (levels <= 1)):
-            raise ParameterError(f"Quantile levels must lie in [0, 1], got {show(levels)}.")
+            raise ParameterError(
+                f"Quantile levels must lie in [0, 1], got {show(levels)}.{percent_hint(levels)}"
+            )
         if levels.ndim > 2 or (levels.ndim == 2 and levels.shape[0] not in (1, len(self))):
             raise ParameterError(
                 f"Levels must be a scalar, (L,) or ({len(self)}, L), got shape {levels.shape}."
