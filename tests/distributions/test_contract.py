@@ -634,6 +634,18 @@ def test_affine_changes_that_do_not_fit(name: str) -> None:
 
 
 @every_family
+def test_names_of_other_libraries(name: str) -> None:
+    dist = example(name)
+    with pytest.raises(AttributeError, match=r"has no 'quantile': use ppf\(q\)\.$"):
+        dist.quantile(0.9)
+    with pytest.raises(AttributeError, match="has no 'std': use stddev"):
+        _ = dist.std
+    with pytest.raises(AttributeError, match=r"has no attribute '_nothing'"):
+        _ = dist._nothing
+    assert not hasattr(dist, "std")
+
+
+@every_family
 def test_not_an_array(name: str) -> None:
     with pytest.raises(TypeError, match="is not an array"):
         np.asarray(example(name))

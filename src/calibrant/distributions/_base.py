@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,14 @@ from calibrant.distributions._costs import mean_distance, unit_costs
 from calibrant.distributions._rows import RowWise, row_positions
 from calibrant.distributions._search import without_crossing
 from calibrant.errors import DataError, MissingDependencyError, ParameterError
+
+# What scipy, torch and pandas call the same.
+_OTHER_NAMES = {
+    **dict.fromkeys(("quantile", "quantiles", "icdf"), "ppf(q)"),
+    **dict.fromkeys(("std", "sd"), "stddev"),
+    **dict.fromkeys(("pdf", "prob"), "exp(log_prob(y))"),
+    **{"var": "variance", "logpdf": "log_prob(y)", "sf": "prob_above(y)", "rvs": "sample(n)"},
+}
 
 
 class Distribution(RowWise, ABC):
@@ -377,6 +385,15 @@ class Distribution(RowWise, ABC):
     def _part(self, rows: slice) -> Self:
         """Return a chunk of rows, without a copy where it is all of them."""
         return self if (rows.start, rows.stop) == (0, len(self)) else self._take(rows)
+
+    if not TYPE_CHECKING:  # mypy would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _OTHER_NAMES:
+                raise AttributeError(
+                    f"{type(self).__name__} has no {name!r}: use {_OTHER_NAMES[name]}."
+                )
+            return super().__getattribute__(name)  # the error of Python
 
     # ---- shapes -----------------------------------------------------------------------------
 
