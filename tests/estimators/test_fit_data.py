@@ -43,6 +43,18 @@ def test_targets_that_cannot_be_used_are_named(y: Any, message: str) -> None:
         make_model().fit(make_data()[0], y)
 
 
+def test_a_series_in_place_of_a_table() -> None:
+    X, y = make_data()
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    model = make_model().fit(frame, y)
+    assert model.predict(frame.iloc[[0]]).shape == (1,)
+    with pytest.raises(DataError, match=r"table \(n, d\), got a Series.*pass X\.iloc\[\[0\]\]"):
+        model.predict(frame.iloc[0])
+    for call in (lambda: model.predict(frame["a"]), lambda: make_model().fit(frame["a"], y)):
+        with pytest.raises(DataError, match=r"got a Series.*pass X\[\['name'\]\]"):
+            call()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

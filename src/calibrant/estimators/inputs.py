@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_array, validate_data
 
 from calibrant.checks import Array, package_of
@@ -35,6 +36,8 @@ def check_inputs(
     """
     _refuse_larger(X)
     X = to_local(X)
+    if isinstance(X, pd.Series):
+        raise DataError(_series_in_words(model, X, reset=reset))
     several = isinstance(X, Mapping)
     if isinstance(X, np.ndarray) and X.ndim == 3:
         X = Windows.of_array(X)
@@ -65,6 +68,16 @@ def _refuse_larger(X: Any) -> None:
             f"Expected rows in memory, got {type(X).__name__} of Ray: predict_on_ray of "
             "calibrant.engines predicts it."
         )
+
+
+def _series_in_words(model: NetworkRegressor, X: pd.Series[Any], *, reset: bool) -> str:
+    """Error of one row, or one column, in place of a table."""
+    names = () if reset else getattr(model, "feature_names_in_", ())
+    if len(names) and set(names) & set(X.index):
+        advice = "For one row of a frame pass X.iloc[[0]], with two brackets, not X.iloc[0]."
+    else:
+        advice = "For one column of a frame pass X[['name']], with two brackets, not X['name']."
+    return f"Expected a table (n, d), got a Series of shape {X.shape}. {advice}"
 
 
 def _in_words(steps: int | None, several: bool) -> str:
