@@ -35,6 +35,15 @@ def test_groups(run, data, frame, model) -> None:
     assert all(shop in printed for shop in frame["shop"].unique())
 
 
+def test_spaces_around_a_group_do_not_count(run, data, frame, model, tmp_path) -> None:
+    shop = frame["shop"].mask(frame.index % 2 == 0, frame["shop"] + " ")
+    frame.assign(shop=shop).to_csv(tmp_path / "t.csv", index=False)
+    done = run("evaluate", model, tmp_path / "t.csv", "--group", "shop", "--json")
+    assert done.exit_code == 0, done.stderr
+    plain = run("evaluate", model, data / "table.csv", "--group", "shop", "--json")
+    assert json.loads(done.stdout)["groups"] == json.loads(plain.stdout)["groups"]
+
+
 def test_another_name_for_the_target(run, data, frame, model, tmp_path) -> None:
     frame.rename(columns={"price": "paid"}).to_csv(tmp_path / "t.csv", index=False)
     renamed = run("evaluate", model, tmp_path / "t.csv", "--target", "paid", "--json")

@@ -202,6 +202,8 @@ def test_labels_are_found_again() -> None:
         ("a", None),
         [1, -1],
     )
+    spaces = Grouping.fit("zone", np.array(["a ", "b", " a"], dtype=object))
+    assert (spaces.labels, spaces(np.array(["b ", "a"])).tolist()) == (("a", "b"), [1, 0])
     numbers = Grouping.fit("age", np.arange(500.0))
     assert len(numbers) == 11  # ten bins, and one for missing numbers
     assert numbers(np.array([-1.0, 250.0, 1e9, np.nan])).tolist() == [0, 5, 9, 10]

@@ -250,9 +250,12 @@ def _amounts(column: pd.Series[Any]) -> tuple[Array, str]:
 
 
 def group_labels(frame: pd.DataFrame, name: str) -> NDArray[Any]:
-    """Return a column as labels of groups, (n,); rows without a label form a group."""
+    """Return a column as labels of groups, (n,), without spaces around them.
+
+    Rows without a label form a group.
+    """
     labels = frame[name].astype(object)
-    return labels.map(str).where(labels.notna(), "missing").to_numpy(dtype=object)
+    return labels.map(str).str.strip().where(labels.notna(), "missing").to_numpy(dtype=object)
 
 
 def select_inputs(frame: pd.DataFrame, encoder: TableEncoder, path: Path) -> pd.DataFrame:

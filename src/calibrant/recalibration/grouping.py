@@ -95,12 +95,15 @@ def _without_dates(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _label(value: Any) -> str | None:
-    """Text of a label: 3 and 3.0 are the same, as gaps turn whole numbers into floats."""
+    """Text of a label, without spaces around it.
+
+    3 and 3.0 are the same, as gaps turn whole numbers into floats.
+    """
     if value is None or (isinstance(value, float | np.floating) and math.isnan(value)):
         return None
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
-    text = str(value)
+    text = str(value).strip()
     return None if text in ("NaT", "<NA>") else text
 
 

@@ -69,7 +69,8 @@ def evaluate_source(
         for part in source.parts():
             frame, y = _known(part, target)
             if len(y):
-                labels = {name: frame[name].astype(object).map(str).to_numpy() for name in groups}
+                texts = frame[list(groups)].astype(object).map(str)
+                labels = {name: texts[name].str.strip().to_numpy() for name in groups}
                 streamed.add(model.predict_dist(select(frame)), y, labels)
             n_known += len(y)
             advance(part.batch.num_rows)
