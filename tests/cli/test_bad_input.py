@@ -45,6 +45,21 @@ def test_unknown_column_of_an_option(fails, data, tmp_path, option) -> None:
     assert "'shopp' (did you mean 'shop'?)" in fails("fit", data / "table.csv", *arguments)
 
 
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
+@pytest.mark.parametrize("command", ["fit", "compare", "forecast"])
+def test_a_missing_target_is_chosen_among_the_columns(fails, data, command, name) -> None:
+    message = fails(command, data / name)
+    assert message == (
+        f"Missing --target, the column to predict in {data / name}. Its columns are: name, size, "
+        "age, colour, sold, shop, importance, price. For the last one: --target price"
+    )
+
+
+def test_a_missing_target_of_a_missing_file(fails, run, tmp_path) -> None:
+    assert fails("fit", tmp_path / "t.csv") == f"There is no file {tmp_path / 't.csv'}."
+    assert "Missing argument 'TRAIN'" in run("fit").stderr
+
+
 def test_long_lists_of_columns_are_cut(fails, tmp_path) -> None:
     pd.DataFrame({f"c{i}": [1.0] for i in range(30)}).to_csv(tmp_path / "t.csv", index=False)
     message = fails("fit", tmp_path / "t.csv", "--target", "zzz", "--out", tmp_path / "m")
@@ -260,7 +275,7 @@ def test_demo_needs_a_folder(fails, tmp_path) -> None:
     ("arguments", "complaint"),
     [
         (["fti"], "No such command 'fti'. Did you mean 'fit'?"),
-        (["fit", "t.csv", "--out", "m"], "Missing option '--target'"),
+        (["fit", "t.csv", "--target", "y"], "Missing option '--out'"),
         (["fit", "t.csv", "--target", "y", "--out", "m", "--method", "magic"], "magic"),
         (["fit", "t.csv", "--target", "y", "--out", "m", "--epochs", "0"], "--epochs"),
         (["predict", "m"], "Missing argument 'DATA'"),

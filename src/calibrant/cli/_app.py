@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from calibrant.cli._hints import with_hint
+from calibrant.cli._hints import columns_for_a_missing_target, with_hint
 from calibrant.cli._interrupts import forget_kept
 from calibrant.cli._output import report_error, reporting_interrupts
 from calibrant.cli.backtest import backtest
@@ -41,7 +41,7 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         forget_kept()
         try:
-            with reporting_interrupts():
+            with reporting_interrupts(), columns_for_a_missing_target():
                 return super().invoke(ctx)
         except typer.BadParameter as error:  # typer prints it, in better words
             error.message = with_hint(error.message)

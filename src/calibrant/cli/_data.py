@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
 from calibrant.checks import Array
-from calibrant.cli._hints import did_you_mean
+from calibrant.cli._hints import did_you_mean, listing
 from calibrant.cli._output import Messages
 from calibrant.errors import DataError
 from calibrant.estimators.fit_data import may_fall_below_zero
@@ -186,7 +186,7 @@ def check_columns(frame: pd.DataFrame, names: Iterable[str], path: Path) -> None
         wanted = [_with_hint(name, frame.columns) for name in missing[:5]]
         last = f"{len(missing) - 5} more" if len(missing) > 5 else wanted.pop()
         found = f"{', '.join(wanted)} and {last}" if wanted else last
-        raise DataError(f"{path} has no column {found}. {_listing(frame.columns)}")
+        raise DataError(f"{path} has no column {found}. {listing(frame.columns)}")
 
 
 def rows_with_targets(
@@ -268,9 +268,3 @@ def select_inputs(frame: pd.DataFrame, encoder: TableEncoder, path: Path) -> pd.
 def _with_hint(name: str, known: Iterable[str]) -> str:
     close = did_you_mean(name, known)
     return repr(name) if close is None else f"{name!r} (did you mean {close!r}?)"
-
-
-def _listing(columns: Collection[str]) -> str:
-    names = [str(name) for name in columns]
-    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-    return f"Its columns are: {', '.join(names[:10])}{more}."
