@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from calibrant import MMDRegressor, Training
-from calibrant.errors import CalibrantError, DataError, ParameterError
+from calibrant.errors import CalibrantError, DataError, DataWarning, ParameterError
 from calibrant.tables import TableEncoder
 
 ROWS = 60
@@ -34,13 +34,30 @@ def make_model(**parameters: Any) -> MMDRegressor:
         (np.linspace(1, 2, ROWS) * 1e200, "2e.200 in size.*Change the unit"),
         (np.linspace(1, 2, ROWS) * 1e-200, "2e-200 in size.*Change the unit"),
         (pd.date_range("2026", periods=ROWS), "must be numeric, got datetime64.*such as days"),
-        (np.array(["high"] * ROWS, dtype=object), "must be numeric, got object"),
+        (np.array(["high"] * ROWS, dtype=object), "y must hold numbers, but row 1 has 'high'"),
         (np.ones(ROWS - 1), "X and y must have the same rows"),
     ],
 )
 def test_targets_that_cannot_be_used_are_named(y: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         make_model().fit(make_data()[0], y)
+
+
+def test_targets_may_be_written_as_text() -> None:
+    X, y = make_data()
+    expected = make_model().fit(X, (100 * y).round(1)).predict(X)
+    written = pd.Series([f"{100 * value:.1f} kg".replace(".", ",") for value in y], name="weight")
+    with pytest.warns(DataWarning, match="weight: numbers with decimal commas in kg"):
+        model = make_model().fit(pd.DataFrame(X), written)
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-9)
+    with (
+        pytest.warns(DataWarning, match="one cell is not a number .* in kg .* gap: 'n/a'"),
+        pytest.raises(DataError, match="1 of 60 targets are missing"),
+    ):
+        make_model().fit(X, written.mask(written.index == 3, "n/a"))
+    mixed = [*y[:50].astype(str), *["heavy"] * 10]
+    with pytest.raises(DataError, match="y must hold numbers, but row 51 has 'heavy'"):
+        make_model().fit(X, mixed)
 
 
 def test_a_series_in_place_of_a_table() -> None:

@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_numeric_dtype
 
-from calibrant.checks import Array
 from calibrant.cli._hints import did_you_mean, listing
 from calibrant.cli._output import Messages
 from calibrant.errors import DataError
@@ -20,19 +18,11 @@ from calibrant.estimators.fit_data import may_fall_below_zero
 from calibrant.tables import (
     DateColumn,
     TableEncoder,
-    are_few,
-    as_text,
-    common_unit,
     gap_code,
-    gaps_in_words,
-    has_decimal_commas,
     is_categorical,
-    parse_in_unit,
     parse_numbers,
     read_table,
-    to_numbers,
-    unreadable,
-    with_decimal_points,
+    read_target,
 )
 
 # What lies among the training rows, and what to do instead, for `note_order`.
@@ -210,18 +200,9 @@ def _rows_with_target(
 
 def with_target(frame: pd.DataFrame, target: str, path: Path, messages: Messages) -> pd.DataFrame:
     """Return the rows with the target as numbers, NaN in gaps and in a few other cells."""
-    column = frame[target]
-    if pd.api.types.infer_dtype(column, skipna=True) == "boolean":
-        column = as_text(column)  # true and false are no numbers to predict
-    values, what = _amounts(column)
-    if what != "numbers":
-        messages.note(f"{target}: {what}")
-    broken = unreadable(column, values)
-    if broken.any() and not are_few(column, broken):
-        values = to_numbers(column, str(path))  # an error that names the first of these cells
-    elif broken.any():
-        messages.note(f"{target}: {gaps_in_words(column, broken, what)}")
-    if np.isnan(values).all():
+    with messages.warnings_as_notes():
+        values = read_target(frame[target], str(path))
+    if values.isna().all():
         raise DataError(f"Column {target!r} of {path} has no values.")
     return frame.assign(**{target: values})
 
@@ -235,18 +216,6 @@ def _whole_again(frame: pd.DataFrame, kept: pd.Series[bool]) -> pd.DataFrame:
         if rows[name].dtype == np.float64 and (rows[name] % 1 == 0).all()
     ]
     return rows.astype(dict.fromkeys(whole, "int64"))
-
-
-def _amounts(column: pd.Series[Any]) -> tuple[Array, str]:
-    """Numbers of a column, (n,), NaN where that is impossible, and what they are in words."""
-    if is_numeric_dtype(column.dtype):
-        return parse_numbers(column), "numbers"
-    what = "numbers"
-    if has_decimal_commas(column):
-        column, what = with_decimal_points(column), "numbers with decimal commas"
-    if unit := common_unit(column):
-        return parse_in_unit(column, unit), f"{what} in {unit}"
-    return parse_numbers(column), what
 
 
 def group_labels(frame: pd.DataFrame, name: str) -> NDArray[Any]:

@@ -157,7 +157,8 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
                 f"Ray datasets, but X is {type(X).__name__}."
             )
         plan = self._plan(X, y, sample_weight, **options)
-        self._offer_bound(y)
+        if y is not None:  # the command line speaks of the targets of a source
+            self._offer_bound(plan)
         (trained,) = train([plan])
         return self._finish(plan, trained)
 
@@ -367,11 +368,12 @@ class NetworkRegressor(FittedModel, DistributionPredictor, RegressorMixin, Group
                 f"{source.n_rows:,} rows. Raise its in_memory_rows, or use MMDRegressor."
             )
 
-    def _offer_bound(self, y: Any) -> None:
+    def _offer_bound(self, plan: Plan) -> None:
         """Warn if the target of a table, which has a name, is never negative but near zero."""
         if self.target_name_ is None or (self.bounds or (None,))[0] is not None:
             return
-        if may_fall_below_zero(y):
+        held_out = [] if plan.held_out is None else [plan.held_out.y]
+        if may_fall_below_zero(np.concatenate([plan.sample.y, *held_out])):
             warnings.warn(
                 f"{self.target_name_} is never negative. bounds=(0, None) keeps the predictions "
                 "there as well.",

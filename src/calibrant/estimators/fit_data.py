@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from calibrant.checks import Array
+from calibrant.checks import Array, name_of
 from calibrant.errors import DataError, DataWarning, ParameterError
 from calibrant.estimators.inputs import as_data_errors, check_inputs
 from calibrant.estimators.windows import Windows
 from calibrant.networks import InputShapes
-from calibrant.tables import to_local
+from calibrant.tables import read_target, to_local
 
 if TYPE_CHECKING:
     from calibrant.estimators.base import NetworkRegressor
@@ -156,7 +156,7 @@ def _check_lengths(X: Any, target: Array) -> None:
 def check_target(y: Any) -> Array:
     """Return the targets as one finite float64 number per row, (n,)."""
     with as_data_errors():
-        values = to_local(y)
+        values, name = to_local(y), name_of(y)
         shape = np.asarray(values).shape
         if len(shape) == 2 and shape[1] > 1:
             raise DataError(
@@ -165,7 +165,7 @@ def check_target(y: Any) -> Array:
             )
         values = column_or_1d(values, warn=True)
         if not np.issubdtype(np.asarray(values).dtype, np.number):
-            values = _to_numbers(values)
+            values = _to_numbers(values, name)
         target: Array = check_array(
             values, dtype=np.float64, ensure_2d=False, input_name="y", ensure_all_finite=False
         )
@@ -188,7 +188,7 @@ def check_target(y: Any) -> Array:
     return target
 
 
-def _to_numbers(target: Any) -> Array:
+def _to_numbers(target: Any, name: str | None) -> Array:
     values = np.asarray(target)
     if values.dtype.kind in "mM":
         raise DataError(
@@ -197,10 +197,8 @@ def _to_numbers(target: Any) -> Array:
         )
     try:
         return values.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"y must be numeric, got {values.dtype}: Unknown label type. {error}"
-        ) from error
+    except (TypeError, ValueError):  # text, such as "$4,733.00"
+        return np.asarray(read_target(pd.Series(values, name=name)), dtype=np.float64)
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Array:

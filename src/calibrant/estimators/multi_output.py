@@ -28,7 +28,7 @@ from calibrant.estimators.batched_fit import train_alike
 from calibrant.estimators.fitted_model import FittedModel
 from calibrant.estimators.held_out import held_out_pit
 from calibrant.persistence import load_any, restoring, savable_model, write_model
-from calibrant.tables import to_local, to_numbers
+from calibrant.tables import read_target, to_local
 from calibrant.training import resolve_device
 
 Bounds = tuple[float | None, float | None] | None  # of one output
@@ -292,7 +292,7 @@ def check_outputs(Y: Any, names: list[str] | None = None) -> pd.DataFrame:
         if missing := [name for name in names if name not in labels]:
             raise DataError(f"Y has no column {', '.join(map(repr, missing))}: one per output.")
         local = local[names]
-    found = {name: to_numbers(column, "Y") for name, column in local.items()}
+    found = {name: read_target(column, "Y").to_numpy(np.float64) for name, column in local.items()}
     for name, values in found.items():
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):

@@ -21,17 +21,13 @@ from calibrant.tables.parts import (
     warn_of_gaps,
 )
 from calibrant.tables.sources import ArrowSource, ParquetSource
+from calibrant.tables.targets import read_target
 from calibrant.tables.texts import (
     are_few,
-    as_text,
-    common_unit,
     gaps_in_words,
-    has_decimal_commas,
     is_categorical,
-    parse_in_unit,
     parse_numbers,
     unreadable,
-    with_decimal_points,
 )
 
 __all__ = [
@@ -52,25 +48,21 @@ __all__ = [
     "are_few",
     "as_frame",
     "as_read",
-    "as_text",
     "as_url",
     "check_finite",
     "check_suffix",
     "check_target",
-    "common_unit",
     "date_formats",
     "gap_code",
     "gaps_in_words",
-    "has_decimal_commas",
     "is_categorical",
-    "parse_in_unit",
     "parse_numbers",
     "part_inputs",
     "part_target",
     "read_table",
+    "read_target",
     "to_local",
     "to_numbers",
     "unreadable",
     "warn_of_gaps",
-    "with_decimal_points",
 ]
