@@ -19,6 +19,7 @@ from calibrant.tables import (
     OneHotColumn,
     TableEncoder,
     is_categorical,
+    read_target,
 )
 from calibrant.tables.kinds import fit_column, row_number
 
@@ -162,6 +163,24 @@ def test_thousands_are_no_decimals() -> None:
     encoder = fit_column(cells)
     assert not encoder.decimal_comma
     assert encoder.transform(cells)[0, 0] == 1000.0
+
+
+def test_several_units_are_named() -> None:
+    half = pd.Series(WHOLE % 2 == 0)
+    amounts = pd.Series(WHOLE / 3 + 1).map("{:.2f}".format)
+    prices = ("$" + amounts).where(half, "€" + amounts).rename("price")
+    encoder = fit_column(prices)
+    assert encoder.note == "amounts in '$' and '€' are taken as one unit"
+    assert encoder.description == encoder.note
+    weights = (amounts + " kg").where(half, amounts + " g").rename("weight")
+    assert fit_column(weights).note.endswith(
+        "look like an identifier; if they are amounts in 'kg' and 'g', convert them to one unit"
+    )
+    with pytest.warns(DataWarning, match=r"price: numbers in '\$' and '€', taken as one unit"):
+        read_target(prices)
+    for written in ("{:.0f}%", "{:x}z", "{} rooms"):
+        plain = pd.Series([written.format(value) for value in WHOLE])
+        assert "amounts" not in fit_column(plain).note
 
 
 def test_another_unit_is_a_gap_or_an_error() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from calibrant.tables.texts import (
     common_unit,
     has_decimal_commas,
     known_text,
+    mixed_units,
     parse_in_unit,
     parse_numbers,
     unreadable,
@@ -127,7 +129,10 @@ def _fit_text(name: str, column: pd.Series[Any]) -> ColumnEncoder:
     unit, numbers = common_unit(read), parse_numbers(read)
     are_numbers = are_few(column, unreadable(column, numbers)) and not _are_codes(read, numbers)
     if are_numbers and not unit:
-        return NumericColumn.fit(name, column, decimal_comma=comma)
+        found = NumericColumn.fit(name, column, decimal_comma=comma)
+        mixed = mixed_units(read)
+        warning = f"amounts in {mixed} are taken as one unit" if mixed else ""
+        return replace(found, note="; ".join(filter(None, [warning, found.note])))
     if formats := date_formats(column):
         dates = DateColumn.fit(name, column, formats)
         if are_few(column, unreadable(column, dates.stamps(column))):
@@ -144,6 +149,8 @@ def _fit_categories(name: str, column: pd.Series[Any]) -> ColumnEncoder:
     different = as_text(column).nunique()
     if different > len(column) / 2:
         reason = f"{different:,} different texts in {len(column):,} rows look like an identifier"
+        if mixed := mixed_units(with_decimal_points(column)):
+            reason += f"; if they are amounts in {mixed}, convert them to one unit"
         return DroppedColumn(name, reason, names_rows=True)
     return fit_categories(name, column)
 

@@ -17,6 +17,7 @@ from calibrant.tables.texts import (
     gaps_in_words,
     has_decimal_commas,
     known_text,
+    mixed_units,
     parse_in_unit,
     parse_numbers,
     unreadable,
@@ -76,4 +77,6 @@ def _amounts(column: pd.Series[Any]) -> tuple[Array, str]:
         column, what = with_decimal_points(column), "numbers with decimal commas"
     if unit := common_unit(column):
         return parse_in_unit(column, unit), f"{what} in {unit}"
+    if mixed := mixed_units(column):
+        what = f"{what} in {mixed}, taken as one unit"
     return parse_numbers(column), what

@@ -27,6 +27,7 @@ FLAGGED = 0.01
 SURE_DECIMAL_COMMA = r"-?[\d.\s]*\d,(?!\d{3}$)\d+|-?0,\d+"
 _LIKE_COMMA_NUMBER = r"-?[\d.\s]*\d(?:,\d+)?"
 _SAMPLE = 200
+_MOST_UNITS = 5  # more are parts of names, such as "3a7f"
 _POINT_DECIMAL = re.compile(r"\D*\d+\.(?!\d{3}(?:\D|$))\d+\D*")  # "0.41", not "1.250"
 
 
@@ -103,13 +104,30 @@ def common_unit(column: pd.Series[Any]) -> str:
     >>> common_unit(pd.Series(["0.3 ct", "0.4 ct", "n/a"])), common_unit(pd.Series(["1", "2 kg"]))
     ('ct', '')
     """
-    texts = known_text(column).dropna()
-    units = map_different(texts, lambda cells: [_unit(cell) for cell in cells])
+    units = _units(column)
     counts = units[units != ""].value_counts()  # of the cells that have one
-    if counts.empty or counts.iloc[0] <= len(texts) / 2:
+    if counts.empty or counts.iloc[0] <= len(units) / 2:
         return ""
     unit = str(counts.index[0])
     return unit if are_few(column, unreadable(column, parse_in_unit(column, unit))) else ""
+
+
+def mixed_units(column: pd.Series[Any]) -> str:
+    """Units of a column of amounts, in words, if there are several; otherwise empty.
+
+    Examples
+    --------
+    >>> mixed_units(pd.Series(["5 kg", "400 g", "2 kg", "250 g"]))
+    "'kg' and 'g'"
+    >>> mixed_units(pd.Series(["5 kg", "2 kg"])), mixed_units(pd.Series(["5 kg", "Ulm", "400 g"]))
+    ('', '')
+    """
+    units = _units(column)
+    counts = units[units != ""].value_counts()
+    often = [repr(str(unit)) for unit in counts[counts > max(1, _FEW * len(units))].index]
+    if units.notna().mean() < 1.0 - _FEW or not 2 <= len(often) <= _MOST_UNITS:
+        return ""
+    return f"{', '.join(often[:-1])} and {often[-1]}"
 
 
 def has_decimal_commas(column: pd.Series[Any]) -> bool:
@@ -220,6 +238,12 @@ def _numbers(values: list[Any]) -> list[float]:
         number if math.isfinite(number) else as_number(str(value))
         for number, value in zip(parsed, values, strict=True)
     ]
+
+
+def _units(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Unit of every cell but gaps; empty where none is written, NaN where there is no amount."""
+    texts = known_text(column).dropna()
+    return map_different(texts, lambda cells: [_unit(cell) for cell in cells])
 
 
 def _unit(text: str) -> str | float:
