@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -100,4 +101,19 @@ def test_a_broken_line_is_left_out_with_a_warning(tmp_path: Path) -> None:
     assert (len(frame), frame["b"].iloc[-1]) == (31, 5)
     path.write_text("a,b\n" + "1,2\n" * 30 + "1,2,3\n" * 3)
     with pytest.raises(DataError, match="can't be read as CSV"):
+        read_table(path)
+
+
+def test_lines_that_are_too_short_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,c\n" + "1,2,3\n" * 5 + '"4\n5",6\n\n' + "1,2,\n")
+    with pytest.warns(DataWarning, match=r"line 8 has 2 fields instead of 3, and gaps for the"):
+        frame = read_table(path)
+    assert frame["c"].isna().sum() == 2  # the empty cell is a gap that was meant
+    path.write_text("a,b\n" + "1,2\n" * 5 + "3\n4\n")
+    with pytest.warns(DataWarning, match=r"2 lines have gaps .* line 7 has 1 field instead of 2\."):
+        read_table(path)
+    path.write_text("a,b\n1,2\n3,\n\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         read_table(path)

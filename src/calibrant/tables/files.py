@@ -85,6 +85,8 @@ def _read_csv(path: Path, text: Collection[str]) -> pd.DataFrame:
             frame: pd.DataFrame = pd.read_csv(path, **options)
         except pd.errors.ParserError as error:
             frame = _without_broken_lines(path, options, error)
+        if len(header) == len(frame.columns) and frame.iloc[:, -1].isna().any():
+            _warn_of_short_lines(path, options, len(header))
         if options["decimal"] == ",":  # pandas reads no column with a stray cell, nor 1.250,50
             texts = frame.select_dtypes(["object", "str"]).columns
             frame = frame.assign(**{name: with_decimal_points(frame[name]) for name in texts})
@@ -181,6 +183,24 @@ def _without_broken_lines(
         which = f"{len(broken)} broken lines are left out; {first}"
     warnings.warn(f"{path}: {which}.", DataWarning, stacklevel=4)
     return frame
+
+
+def _warn_of_short_lines(path: Path, options: dict[str, Any], width: int) -> None:
+    """Name lines with too few fields, which pandas fills with gaps without a word."""
+    with _opened(path, "rt", encoding=options["encoding"], newline="") as file:
+        reader = csv.reader(file, delimiter=options["sep"])
+        try:
+            short = [(reader.line_num, len(row)) for row in reader if any(row) and len(row) < width]
+        except csv.Error:  # such as a cell beyond its limit of 131,072 signs
+            return
+    if not short:
+        return
+    line, found = short[0]
+    first = f"line {line} has {found} field{'s' * (found > 1)} instead of {width}"
+    which = f"{first}, and gaps for the others"
+    if len(short) > 1:
+        which = f"{len(short):,} lines have gaps for the fields that they lack; {first}"
+    warnings.warn(f"{path}: {which}.", DataWarning, stacklevel=4)
 
 
 def _read_parts(path: str) -> pd.DataFrame:
