@@ -33,7 +33,7 @@ def test_every_member_sees_its_own_rows() -> None:
 
 def test_unequal_parts_are_filled_up_with_nothing() -> None:
     members = MemberRows.of(make_rows(), [torch.tensor([4]), torch.tensor([5, 6, 7])])
-    (everything,) = members.parts()
+    (everything,) = members.parts(2)
     assert everything.y.tolist() == [[4.0, 0.0, 0.0], [5.0, 6.0, 7.0]]
     assert (everything.weight[0] > 0).tolist() == [True, False, False]
     torch.testing.assert_close(everything.weight.mean(dim=1), torch.ones(2))
@@ -43,7 +43,7 @@ def test_windows_are_gathered() -> None:
     series = torch.arange(12.0).view(6, 2)
     windows = SeriesWindows(series, torch.tensor([2, 3, 4, 5]), 3)
     rows = Rows(windows, torch.arange(4.0), torch.ones(4))
-    (batch,) = MemberRows.of(rows, [torch.tensor([0, 1]), torch.tensor([2, 3])]).parts()
+    (batch,) = MemberRows.of(rows, [torch.tensor([0, 1]), torch.tensor([2, 3])]).parts(2)
     assert batch.x.shape == (2, 2, 3, 2)
     torch.testing.assert_close(batch.x[1, 0], series[2:5])
 

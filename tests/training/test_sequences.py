@@ -57,8 +57,8 @@ def test_windows_are_gathered_row_by_row() -> None:
 def test_many_windows_are_scored_in_parts(monkeypatch) -> None:
     network, rows = make_network(0, 1), make_rows(50, 3)
     whole = validation_score(STAGE.score, network, rows)
-    monkeypatch.setattr(rows_module, "_STEPS_AT_ONCE", {"cpu": 4 * 7})
-    assert [len(part.y) for part in rows.parts()] == [7] * 7 + [1]
+    monkeypatch.setattr(rows_module, "_SCORED_AT_ONCE", {"cpu": 4 * 7})
+    assert [len(part.y) for part in rows.parts(1)] == [7] * 7 + [1]
     torch.testing.assert_close(validation_score(STAGE.score, network, rows), whole)
 
 

@@ -114,19 +114,25 @@ class MemberNetworks(nn.Module):
             ) from error
         return result
 
+    @property
+    def submodels(self) -> int:
+        """Number of submodels of each network, which read every row; 1 where there are none."""
+        body = getattr(self._one, "body", None)
+        return body.submodels if isinstance(body, BatchEnsembleMLP) else 1
+
     def products(self, rows: int, steps: int) -> int:
         """Number of multiplications in a forward pass over these rows and steps.
 
-        A perceptron reads all steps at once, other networks one after another; submodels read
-        every row.
+        A perceptron reads all steps at once, other networks one after another.
         """
-        one = self.single if self.size == 1 else self._pattern[0]
-        body = getattr(one, "body", None)
-        if isinstance(body, BatchEnsembleMLP):
-            times = rows * body.submodels
-        else:
-            times = rows * (1 if is_perceptron(one) else steps)
+        at_once = self.submodels > 1 or is_perceptron(self._one)
+        times = rows * self.submodels * (1 if at_once else steps)
         return times * sum(weight.numel() for weight in self.parameters())
+
+    @property
+    def _one(self) -> DistributionNetwork:
+        """One of the networks, for its layers."""
+        return self.single if self.size == 1 else self._pattern[0]
 
     def part(self, members: slice) -> MemberNetworks:
         """Return some of the members as separate networks; of all members, this object."""

@@ -187,7 +187,8 @@ def clip_gradients(weights: Sequence[Tensor], members: int) -> None:
 def validation_score(score: Objective, network: MemberNetworks, rows: Rows | MemberRows) -> Tensor:
     """Scores of the current predictions of the validation rows, per member."""
     network.eval()
-    scores = [score(network, part).double() * (part.n_rows / rows.n_rows) for part in rows.parts()]
+    parts = rows.parts(network.size * network.submodels)
+    scores = [score(network, part).double() * (part.n_rows / rows.n_rows) for part in parts]
     return torch.stack(scores).sum(dim=0)
 
 
@@ -197,7 +198,8 @@ def take_snapshot(
 ) -> Snapshot:
     """Current predictions of the validation rows, for the progress bar."""
     network.eval()
+    parts = rows.parts(network.size * network.submodels)
     return Snapshot(
-        torch.cat([pit(network, part).double().cpu() for part in rows.parts()], dim=-1),
+        torch.cat([pit(network, part).double().cpu() for part in parts], dim=-1),
         float(validation_score(crps, network, rows).mean()) if crps else None,
     )

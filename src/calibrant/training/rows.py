@@ -15,8 +15,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from calibrant.training.batches import shuffled
 
-# Steps of windows that are scored at once: few enough for memory, enough to keep a GPU busy.
-_STEPS_AT_ONCE = {"cpu": 1 << 16, "cuda": 1 << 21}
+# Rows that are scored at once, times the networks and steps: what these compute stays in the cache
+# of a CPU, and keeps a GPU busy within bounded memory.
+_SCORED_AT_ONCE = {"cpu": 1 << 12, "cuda": 1 << 21}
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,9 @@ class Rows(NamedTuple):
         """Number of rows that a member sees in an epoch."""
         return self.y.shape[-1]
 
-    def parts(self) -> Iterator[Rows]:
-        """All rows in order: a table as a whole, windows in parts of bounded memory."""
-        if isinstance(self.inputs, Tensor):
-            yield self
-            return
-        for part in _parts(self.n_rows, self.steps, self.y.device):
+    def parts(self, networks: int) -> Iterator[Rows]:
+        """All rows in order, in parts that so many networks can score at once."""
+        for part in _parts(self.n_rows, networks * self.steps, self.device):
             yield self.take(part)
 
     def target_moments(self) -> tuple[float, float]:
@@ -179,15 +177,15 @@ class MemberRows(NamedTuple):
         taken = self.rows.take(self.positions.gather(1, index))
         return taken._replace(weight=self.weight.gather(1, index))
 
-    def parts(self) -> Iterator[Rows]:
-        """All rows of every member, in order, in parts of bounded memory."""
-        for part in _parts(self.n_rows, len(self.positions) * self.steps, self.positions.device):
+    def parts(self, networks: int) -> Iterator[Rows]:
+        """All rows of every member, in order, in parts that so many networks can score at once."""
+        for part in _parts(self.n_rows, networks * self.steps, self.device):
             taken = self.rows.take(self.positions[:, part])
             yield taken._replace(weight=self.weight[:, part])
 
 
-def _parts(n_rows: int, steps: int, device: torch.device) -> Iterator[slice]:
-    size = max(1, _STEPS_AT_ONCE.get(device.type, _STEPS_AT_ONCE["cpu"]) // steps)
+def _parts(n_rows: int, times: int, device: torch.device) -> Iterator[slice]:
+    size = max(1, _SCORED_AT_ONCE.get(device.type, _SCORED_AT_ONCE["cpu"]) // times)
     for start in range(0, n_rows, size):
         yield slice(start, start + size)
 
