@@ -84,11 +84,11 @@ def test_every_quality_fits_and_predicts() -> None:
         assert model.n_held_out_ == (24 if quality == "fast" else 120)
 
 
-def test_large_tables_are_held_out_and_smaller_ones_cross_fitted(monkeypatch) -> None:
+def test_folds_and_kinds_follow_the_number_of_rows(monkeypatch) -> None:
     from calibrant.estimators import presets
 
-    monkeypatch.setattr(presets, "default_size", lambda n: default_size(n * 50))  # 240 are 12,000
-    X, y = make_data(241)
+    monkeypatch.setattr(presets, "default_size", lambda n: default_size(n * 20))  # 200 are 4,000
+    X, y = make_data(201)
     model = MMDRegressor(hidden=(8,), random_state=0)
 
     def size(n: int) -> tuple[int, int, int, int]:
@@ -96,17 +96,20 @@ def test_large_tables_are_held_out_and_smaller_ones_cross_fitted(monkeypatch) ->
         return plan.n_held_out, len(plan.groups), plan.n_networks, plan.head.submodels
 
     assert size(40) == (40, 2, 20, 2)  # too few for neighbours
-    assert size(240) == (240, 2, 20, 2)
-    assert size(241) == (49, 2, 2, 8)
+    assert size(100) == (100, 3, 30, 2)
+    assert size(200) == (200, 2, 20, 2)
+    assert size(201) == (201, 2, 12, 2)
     model.set_params(ensemble__folds=2)
-    assert size(241) == (241, 2, 8, 8)
+    assert size(201) == (201, 2, 8, 2)
     model.set_params(ensemble__members=1, ensemble__kinds=["relu"])
-    assert size(241) == (241, 1, 2, 8)
+    assert size(201) == (201, 1, 2, 2)
+    model.set_params(ensemble__folds=0)
+    assert size(201) == (41, 1, 1, 2)
 
 
 def test_best_is_smaller_on_few_rows() -> None:
     few, many = (preset("best", "mlp", n) for n in (2_000, 2_001))
-    assert (few.submodels, few.hidden, few.matching_epochs) == (4, (128, 128), 80)
+    assert (few.submodels, few.hidden, few.matching_epochs) == (2, (192, 192, 192), 80)
     assert many == PRESETS["best"]
     own = MMDRegressor(quality="best", hidden=(16,), ensemble=Ensemble(submodels=3))
     assert (own.settings(100).hidden, own.settings(100).submodels) == ((16,), 3)

@@ -73,12 +73,11 @@ class MMDRegressor(BodyParameters, NetworkRegressor):
     quality : {"fast", "default", "best"}, default "default"
         Training effort. It sets `components`, `epochs`, `hidden` and the fields of `matching` and
         `ensemble` where they are None. "fast" is one Gaussian network with five
-        epochs of matching given the input. "default" trains by the kernel score: up to 12,000 rows
-        ten networks of each kind (``ensemble.kinds``), one for each of five folds of two different
-        splits, with two submodels each (and half as wide layers up to 4,000 rows); on larger tables
-        one network of each kind, with eight submodels or four. "best" trains three kinds of deeper
-        networks of eight submodels on such folds, twice as long; up to 2,000 rows, where that gains
-        nothing, networks of four submodels, a third longer than the default.
+        epochs of matching given the input. "default" trains by the kernel score: networks of
+        two submodels, one of each kind (``ensemble.kinds``) for each fold of two different splits
+        into five folds, above 4,000 rows into three; above 25,000 rows one wider network of each
+        kind, with four submodels. "best" trains three kinds of deeper networks of eight submodels
+        on five folds, twice as long; up to 2,000 rows, where that gains nothing, of two submodels.
     time_budget : float or None
         Seconds for training. A few steps are timed, and the most thorough setting that fits, from
         one small network to "best", replaces `quality`; training ends when the time is over.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from calibrant.estimators.scaling import Scaling
 from calibrant.losses import Match
@@ -13,9 +13,11 @@ Quality = Literal["fast", "default", "best"]
 NetworkKind = Literal["relu", "silu", "neighbours"]
 
 _FULL_EPOCHS = 8_000  # rows up to which all epochs are needed; larger tables need fewer
-_FEW_ROWS = 2_000  # up to which smooth networks pay in the default, and deep ones do not in "best"
-_NARROW_ROWS = 4_000  # up to which layers of 128 units are as good as wider ones
-_FOLD_ROWS = 12_000  # up to which layers of 192 units are, and folds are worth their price
+_FEW_ROWS = (
+    2_000  # up to which smooth networks pay in the default, and many submodels in no quality
+)
+_FIVE_FOLDS_ROWS = 4_000  # up to which networks need four fifths of the rows, not two thirds
+_FOLD_ROWS = 25_000  # up to which folds are worth their price
 SUBMODELS_WITHOUT_FOLDS = 8  # where `fit` is told what to hold out: there are few networks then
 
 
@@ -26,7 +28,7 @@ class EnsembleSize(NamedTuple):
     folds: int
     submodels: int
     kinds: tuple[NetworkKind, ...]
-    hidden: tuple[int, ...] | None = None
+    hidden: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +78,7 @@ _DEFAULT = Preset(
     folds=5,
     submodels=2,
     kinds=("relu", "neighbours"),
+    hidden=(128, 128),
     batch_size=128,
     beta2=0.95,
     weight_decay=0.0,
@@ -102,6 +105,13 @@ PRESETS: dict[Quality, Preset] = {
         hidden=(256, 256, 256),
     ),
 }
+# As good on few rows, and most of what "best" gains on more, at a tenth of its cost.
+_SMALLER_BEST: dict[str, Any] = {
+    "submodels": 2,
+    "hidden": (192, 192, 192),
+    "matching_epochs": 80,
+    "matching_patience": 16,
+}
 # Recurrent networks and modules of the user: no submodels, and slower but safer training.
 _PLAIN = replace(
     _DEFAULT,
@@ -116,6 +126,7 @@ _PLAIN = replace(
     folds=0,
     submodels=1,
     kinds=("relu",),
+    hidden=None,
     batch_size=256,
     beta2=0.999,
     weight_decay=1e-5,
@@ -131,7 +142,7 @@ _PLAIN_PRESETS: dict[Quality, Preset] = {
 def preset(quality: Quality, network: object, n_rows: int | None = None) -> Preset:
     """Return the preset of a quality for the "mlp" or another network, sized for a table.
 
-    Without `n_rows`, what depends on the number of rows is that of a table of 2,000 to 12,000.
+    Without `n_rows`, what depends on the number of rows is that of a table of 2,001 to 4,000.
     """
     if network != "mlp":
         return _PLAIN_PRESETS[quality]
@@ -140,38 +151,36 @@ def preset(quality: Quality, network: object, n_rows: int | None = None) -> Pres
         return chosen
     if quality == "default":
         return replace(chosen, **default_size(n_rows)._asdict())
-    if n_rows <= _FEW_ROWS:  # three times the work of the default is all that still gains anything
-        return replace(
-            chosen, submodels=4, hidden=(128, 128), matching_epochs=80, matching_patience=16
-        )
-    return chosen
+    return replace(chosen, **_SMALLER_BEST) if n_rows <= _FEW_ROWS else chosen
 
 
 def default_size(n_rows: int) -> EnsembleSize:
     """Ensemble of the default for this many rows, at about the price of boosted trees.
 
-    Folds use all rows, at the price of ten networks of a kind. On large tables few networks that
-    are trained long are better than many that are trained briefly, and a hold-out costs little.
+    Folds use all rows, at the price of several networks of a kind. On large tables few wide
+    networks that are trained long are better than many that are trained briefly.
     """
     kinds: tuple[NetworkKind, ...] = ("relu", "neighbours")
+    if n_rows > _FOLD_ROWS:
+        return EnsembleSize(1, 0, 4, kinds, (256, 256))
     if n_rows <= _FEW_ROWS:
-        return EnsembleSize(2, 5, 2, ("relu", "silu", "neighbours"), (128, 128))
-    if n_rows <= _FOLD_ROWS:
-        return EnsembleSize(2, 5, 2, kinds, (128, 128) if n_rows <= _NARROW_ROWS else (192, 192))
-    return EnsembleSize(1, 0, 8 if n_rows <= 25_000 else 4, kinds)
+        kinds = ("relu", "silu", "neighbours")
+    return EnsembleSize(2, 5 if n_rows <= _FIVE_FOLDS_ROWS else 3, 2, kinds, (128, 128))
 
 
 def ladder(n_rows: int) -> list[Preset]:
     """Presets that a budget of time chooses from, from less than the default to "best"."""
     default, best = preset("default", "mlp", n_rows), preset("best", "mlp", n_rows)
+    one = replace(default, members=1, folds=0, kinds=("relu",))
+    larger = replace(_DEFAULT, hidden=(192, 192), matching_epochs=60, matching_patience=12)
     return [
-        replace(_DEFAULT, members=1, folds=0, submodels=4, matching_epochs=15, kinds=("relu",)),
-        replace(_DEFAULT, members=1, folds=0, submodels=8, matching_epochs=30, kinds=("relu",)),
-        replace(default, matching_epochs=30, kinds=("relu",)),
-        replace(default, matching_epochs=30),
+        replace(one, submodels=4, matching_epochs=15),
+        replace(one, submodels=8, matching_epochs=30),
+        replace(default, kinds=("relu",)),
         default,
-        *([replace(_DEFAULT, members=2, folds=5, submodels=8)] if n_rows > _FEW_ROWS else []),
-        *(replace(best, submodels=count) for count in sorted({2, 4, best.submodels})),
+        replace(larger, kinds=default.kinds),
+        replace(PRESETS["best"], **_SMALLER_BEST),
+        *([best] if n_rows > _FEW_ROWS else []),
     ]
 
 
