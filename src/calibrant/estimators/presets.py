@@ -172,13 +172,12 @@ def ladder(n_rows: int) -> list[Preset]:
     """Presets that a budget of time chooses from, from less than the default to "best"."""
     default, best = preset("default", "mlp", n_rows), preset("best", "mlp", n_rows)
     one = replace(default, members=1, folds=0, kinds=("relu",))
-    larger = replace(_DEFAULT, hidden=(192, 192), matching_epochs=60, matching_patience=12)
     return [
         replace(one, submodels=4, matching_epochs=15),
         replace(one, submodels=8, matching_epochs=30),
         replace(default, kinds=("relu",)),
         default,
-        replace(larger, kinds=default.kinds),
+        replace(_DEFAULT, hidden=(192, 192), kinds=default.kinds),
         replace(PRESETS["best"], **_SMALLER_BEST),
         *([best] if n_rows > _FEW_ROWS else []),
     ]
