@@ -92,7 +92,8 @@ def _stamps(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _are_few_gaps(column: pd.Series[Any], stamps: pd.Series[Any]) -> bool:
-    return are_few(column.fillna("no time"), stamps.isna().to_numpy())
+    cells = column.astype(object).where(column.notna(), "no time")  # a gap counts as a cell
+    return are_few(cells, stamps.isna().to_numpy())
 
 
 def _has_dates(column: pd.Series[Any]) -> bool:
