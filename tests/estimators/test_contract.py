@@ -206,7 +206,7 @@ def test_infinity_is_refused(method, bad: float) -> None:
         (lambda m, X, y: m.fit(X, None), "requires y to be passed"),
         (lambda m, X, y: m.fit(X[:, 0], y), "Reshape your data"),
         (lambda m, X, y: m.fit(X, np.stack([y, y], 1)), "y should be a 1d array"),
-        (lambda m, X, y: m.fit(X, ["a"] * len(y)), "y must be numeric"),
+        (lambda m, X, y: m.fit(X, ["a"] * len(y)), "y must hold numbers, but row 1 has .a."),
         (lambda m, X, y: m.fit(X, y, np.ones(3)), "sample_weight must have one number per row"),
         (lambda m, X, y: m.fit(X, y, -np.ones(len(y))), "must not be negative"),
         (lambda m, X, y: m.fit(X, y, groups=np.ones(3)), "groups must have one label per row"),

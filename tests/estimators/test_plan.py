@@ -60,9 +60,9 @@ def test_it_says_what_an_ensemble_is_trained_on() -> None:
     )
     assert lines(model.plan(*make_data())) == {
         "title": "MMDRegressor: 200 rows to train on",
-        "networks": "6 x MLP 8-4, 4 relu submodels, embedding, 5 Gaussians",
-        "2nd kind": "6 x MLP 8-4, 4 silu submodels, 5 Gaussians",
-        "3rd kind": "6 x MLP 8-4, 4 relu submodels, embedding, 5 Gaussians",
+        "networks": "6 x MLP 8-4, 2 relu submodels, embedding, 5 Gaussians",
+        "2nd kind": "6 x MLP 8-4, 2 silu submodels, 5 Gaussians",
+        "3rd kind": "6 x MLP 8-4, 2 relu submodels, embedding, 5 Gaussians",
         "features": "3 scaled inputs, for the 3rd kind also 9 of nearest rows and a forest",
         "held out": "3 folds, rows split 2 times",
         "stage 1": "likelihood: 2 epochs, batch 64, lr 0.001, best held-out NLL",

@@ -177,6 +177,7 @@ def ladder(n_rows: int) -> list[Preset]:
         replace(one, submodels=8, matching_epochs=30),
         replace(default, kinds=("relu",)),
         default,
+        *([replace(_DEFAULT, kinds=default.kinds)] if n_rows > _FIVE_FOLDS_ROWS else []),
         replace(_DEFAULT, hidden=(192, 192), kinds=default.kinds),
         replace(PRESETS["best"], **_SMALLER_BEST),
         *([best] if n_rows > _FEW_ROWS else []),
