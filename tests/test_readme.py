@@ -48,8 +48,8 @@ def test_python(number: int, tmp_path: Path) -> None:
 def test_commands(tmp_path: Path) -> None:
     (commands,) = blocks(README, "sh")
     output = run(["bash", "-e", "-c", commands.code], tmp_path)
-    assert "Evaluation on 1,000 rows" in output
-    assert (tmp_path / "predictions.csv").read_text().count("\n") == 1001
+    assert "Evaluation on 2,000 rows" in output
+    assert (tmp_path / "predictions.csv").read_text().count("\n") == 2001
     assert (tmp_path / "forecast.csv").read_text().count("\n") == 4
     assert "90% intervals covered" in (tmp_path / "report.html").read_text(encoding="utf-8")
 

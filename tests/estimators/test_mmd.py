@@ -109,7 +109,7 @@ def test_folds_and_kinds_follow_the_number_of_rows(monkeypatch) -> None:
 
 def test_best_is_smaller_on_few_rows() -> None:
     few, many = (preset("best", "mlp", n) for n in (2_000, 2_001))
-    assert (few.submodels, few.hidden, few.matching_epochs) == (2, (192, 192, 192), 80)
+    assert (few.submodels, few.hidden, few.matching_epochs) == (2, (112, 112, 112), 80)
     assert many == PRESETS["best"]
     own = MMDRegressor(quality="best", hidden=(16,), ensemble=Ensemble(submodels=3))
     assert (own.settings(100).hidden, own.settings(100).submodels) == ((16,), 3)
