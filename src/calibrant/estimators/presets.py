@@ -13,9 +13,7 @@ Quality = Literal["fast", "default", "best"]
 NetworkKind = Literal["relu", "silu", "neighbours"]
 
 _FULL_EPOCHS = 8_000  # rows up to which all epochs are needed; larger tables need fewer
-_FEW_ROWS = (
-    2_000  # up to which smooth networks pay in the default, and many submodels in no quality
-)
+_FEW_ROWS = 2_000  # up to which smooth networks pay in the default, and small ones do in "best"
 _FIVE_FOLDS_ROWS = 4_000  # up to which networks need four fifths of the rows, not two thirds
 _FOLD_ROWS = 25_000  # up to which folds are worth their price
 SUBMODELS_WITHOUT_FOLDS = 8  # where `fit` is told what to hold out: there are few networks then
@@ -155,7 +153,7 @@ def preset(quality: Quality, network: object, n_rows: int | None = None) -> Pres
 
 
 def default_size(n_rows: int) -> EnsembleSize:
-    """Ensemble of the default for this many rows, at about the price of boosted trees.
+    """Ensemble of the default for this many rows, at two to three times the price of boosted trees.
 
     Folds use all rows, at the price of several networks of a kind. On large tables few wide
     networks that are trained long are better than many that are trained briefly.
